@@ -1,0 +1,73 @@
+// One error class with a closed set of codes. Whoever throws decides the data and whether trying again can help.
+
+/** Every code a `BoughError` can carry. */
+export type ErrorCode =
+  | "invalid_argument"
+  | "limit_exceeded"
+  | "session_not_found"
+  | "session_exists"
+  | "branch_not_found"
+  | "branch_exists"
+  | "branch_ambiguous"
+  | "branch_protected"
+  | "branch_has_children"
+  | "message_not_on_branch"
+  | "position_not_on_branch"
+  | "turn_not_open"
+  | "turn_open"
+  | "nothing_to_save"
+  | "run_active"
+  | "epoch_stale"
+  | "sequence_conflict"
+  | "version_conflict"
+  | "event_conflict"
+  | "event_unknown"
+  | "event_invalid"
+  | "checkpoint_not_found"
+  | "checkpoint_exists"
+  | "checkpoint_stale"
+  | "content_not_found"
+  | "interaction_not_found"
+  | "interaction_closed"
+  | "store_closed"
+  | "store_locked"
+  | "store_busy"
+  | "store_read_only"
+  | "store_corrupt"
+  | "store_too_new"
+  | "store_unsupported"
+  | "dependency_missing"
+  | "aborted";
+
+const brand = Symbol.for("bough.error");
+
+/** The only error Bough throws on purpose: a code, a sentence, its data, and whether a retry can succeed. */
+export class BoughError extends Error {
+  override readonly name = "BoughError";
+  readonly code: ErrorCode;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly retryable: boolean;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { data?: Record<string, unknown>; cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.data = options.data ?? {};
+    this.retryable = options.retryable ?? false;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** Recognises a `BoughError` from any copy of the package, optionally of one code. */
+  static is(error: unknown, code?: ErrorCode): error is BoughError {
+    if (typeof error !== "object" || error === null || !(brand in error)) return false;
+    return code === undefined || (error as unknown as BoughError).code === code;
+  }
+}
+
+/** A case that the types rule out was reached: the data is newer than the code, or the code is wrong. */
+export function assertNever(value: never, what: string): never {
+  throw new BoughError("invalid_argument", `Unexpected ${what}: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,45 @@
+import { BoughError } from "./errors.ts";
+
+/** Where new ids come from. Ids are unique; nothing is ever ordered by them. */
+export interface Ids {
+  next(): string;
+}
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+function base62(value: number, length: number): string {
+  let text = "";
+  for (let rest = value, i = 0; i < length; i++) {
+    text = alphabet[rest % 62] + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+}
+
+/**
+ * Sixteen characters: eight of time, eight of chance (47 bits). Short because an id is stored with every fact, and led by
+ * time because an index that grows at its right edge stays small and fast.
+ */
+export const randomIds: Ids = {
+  next() {
+    const chance = crypto.getRandomValues(new Uint8Array(8));
+    let tail = "";
+    for (const byte of chance) tail += alphabet[byte % 62];
+    return base62(Date.now(), 8) + tail;
+  },
+};
+
+const maxIdLength = 256;
+
+/** Refuses what can't be an id: empty, too long, with control characters, or not well-formed Unicode. */
+export function checkId(id: unknown, what: string): asserts id is string {
+  const fail = (why: string) => {
+    throw new BoughError("invalid_argument", `A ${what} id ${why}.`, { data: { what, id } });
+  };
+  if (typeof id !== "string") return fail("must be a string");
+  if (id.length === 0) return fail("can't be empty");
+  if (id.length > maxIdLength) return fail(`can't be longer than ${maxIdLength} characters`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u001f\u007f]/.test(id)) return fail("can't contain control characters");
+  if (/\p{Surrogate}/u.test(id)) return fail("must be well-formed Unicode");
+}

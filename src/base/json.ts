@@ -1,0 +1,93 @@
+// What may be stored as JSON, and how it is patched. Everything that enters Bough passes checkJson once, at the door.
+
+import { BoughError } from "./errors.ts";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export interface JsonLimits {
+  depth: number;
+  bytes: number;
+}
+
+/** A fact: deep enough for any tool's output, shallow enough that V8 can always write it out again. */
+export const factLimits: JsonLimits = { depth: 64, bytes: 8 * 1024 * 1024 };
+/** Metadata and state are copied into listings, so they stay small. */
+export const metadataLimits: JsonLimits = { depth: 16, bytes: 64 * 1024 };
+
+const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
+
+/** The text of a JSON value that can be stored; refuses what would not come back the same. */
+export function encodeJson(value: unknown, what: string, limits: JsonLimits): string {
+  checkJson(value, what, limits.depth);
+  const text = JSON.stringify(value);
+  // Every UTF-16 unit is at most three bytes, so most texts need no counting.
+  if (text.length * 3 > limits.bytes && utf8Length(text) > limits.bytes) {
+    throw new BoughError("limit_exceeded", `${what} is larger than ${limits.bytes} bytes.`, {
+      data: { what, limit: limits.bytes },
+    });
+  }
+  return text;
+}
+
+/** Refuses values that JSON can't carry (undefined inside arrays, NaN, functions, class instances, cycles) or that are too deep. */
+export function checkJson(value: unknown, what: string, depthLeft: number): asserts value is Json {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return;
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) invalid(what, "numbers must be finite");
+    return;
+  }
+  if (typeof value !== "object") invalid(what, `a ${typeof value} can't be stored`);
+  if (depthLeft === 0) {
+    throw new BoughError("limit_exceeded", `${what} is nested too deeply.`, { data: { what } });
+  }
+  if (Array.isArray(value)) {
+    for (const item of value) checkJson(item, what, depthLeft - 1);
+    return;
+  }
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    // Another realm's plain object is as good as ours; a Date or a Map is not.
+    if (Object.getPrototypeOf(prototype) !== null) invalid(what, "only plain objects can be stored");
+  }
+  for (const key of Object.keys(value)) {
+    if (forbiddenKeys.has(key)) invalid(what, `the key "${key}" is not allowed`);
+    const item = (value as Record<string, unknown>)[key];
+    if (item !== undefined) checkJson(item, what, depthLeft - 1);
+  }
+}
+
+/** A merge patch one level deep: keys are added or overwritten, `null` removes. Returns a new object. */
+export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
+  const result: JsonObject = { ...target };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = value;
+  }
+  return result;
+}
+
+/** The patch that turns `from` into `to`. */
+export function diffPatch(from: JsonObject, to: JsonObject): JsonObject {
+  const patch: JsonObject = {};
+  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch[key] = null;
+  for (const [key, value] of Object.entries(to)) {
+    if (!Object.hasOwn(from, key) || JSON.stringify(from[key]) !== JSON.stringify(value)) patch[key] = value;
+  }
+  return patch;
+}
+
+/** How a metadata value looks to a search: strings as they are, everything else as its JSON. */
+export function searchText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const encoder = new TextEncoder();
+
+function utf8Length(text: string): number {
+  return encoder.encode(text).length;
+}
+
+function invalid(what: string, why: string): never {
+  throw new BoughError("invalid_argument", `${what} can't be stored: ${why}.`, { data: { what } });
+}

@@ -1,0 +1,38 @@
+import { refuse } from "./refusals.ts";
+
+/** A position in the session list: the activity time and id of the last session of a page. */
+export interface ListPosition {
+  activeAt: number;
+  id: string;
+}
+
+export function encodeCursor({ activeAt, id }: ListPosition): string {
+  return `${activeAt}.${encodeURIComponent(id)}`;
+}
+
+export function decodeCursor(cursor: string): ListPosition {
+  const match = /^(\d{1,16})\.(.+)$/.exec(cursor);
+  if (!match) throw refuse.badCursor();
+  try {
+    return { activeAt: Number(match[1]), id: decodeURIComponent(match[2]!) };
+  } catch {
+    throw refuse.badCursor();
+  }
+}
+
+/** Code point order, which is also the byte order of UTF-8, so that every backend breaks ties alike. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const left = [...a];
+  const right = [...b];
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    const difference = left[i]!.codePointAt(0)! - right[i]!.codePointAt(0)!;
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}
+
+/** Newest activity first, ties by id. */
+export function compareActivity(a: ListPosition, b: ListPosition): number {
+  return b.activeAt - a.activeAt || compareText(a.id, b.id);
+}

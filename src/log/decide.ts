@@ -1,0 +1,81 @@
+// The decisions of the store port that don't depend on where the data lies. A backend looks up what they ask for inside
+// its own atomic unit, then writes what they decided.
+
+import { refuse } from "./refusals.ts";
+import type { Appended, AppendOptions, BranchRef, ClaimOptions, NewEvent, RunClaim, StoredEvent } from "./store.ts";
+
+/** What an append needs to know of its branch. */
+export interface AppendTarget {
+  readonly ref: BranchRef;
+  readonly seq: number;
+  /** The epoch of the claim in force; undefined when the slot is free. */
+  readonly epoch: number | undefined;
+  /** The branch's own fact with this id, if it has one. */
+  find(eventId: string): StoredEvent | undefined;
+}
+
+/** Where the facts go, or the numbers they got the first time (`repeated`); throws when they may not be appended. */
+export function decideAppend(
+  target: AppendTarget,
+  events: readonly NewEvent[],
+  options: AppendOptions,
+): Appended & { repeated: boolean } {
+  if (events.length === 0) throw refuse.nothingToAppend();
+  const repeat = findRepeat(target, events);
+  if (repeat) return { ...repeat, repeated: true };
+  if (options.epoch !== undefined && options.epoch !== target.epoch) throw refuse.epochStale(target.ref, options.epoch);
+  if (options.expectedSeq !== undefined && options.expectedSeq !== target.seq) {
+    throw refuse.sequenceConflict(target.ref, options.expectedSeq, target.seq);
+  }
+  return { first: target.seq + 1, last: target.seq + events.length, repeated: false };
+}
+
+function findRepeat(target: AppendTarget, events: readonly NewEvent[]): Appended | undefined {
+  if (events.length > 1) checkDistinct(target.ref, events);
+  const first = target.find(events[0]!.id);
+  for (const [i, event] of events.entries()) {
+    const known = i === 0 ? first : target.find(event.id);
+    const same = first && known && known.seq === first.seq + i && known.data === event.data;
+    if ((first || known) && !same) throw refuse.eventConflict(target.ref, event.id);
+  }
+  return first && { first: first.seq, last: first.seq + events.length - 1 };
+}
+
+function checkDistinct(ref: BranchRef, events: readonly NewEvent[]): void {
+  const ids = new Set<string>();
+  for (const { id } of events) {
+    if (ids.has(id)) throw refuse.eventConflict(ref, id);
+    ids.add(id);
+  }
+}
+
+/** Whether the run may have the slot: "renew" when it holds it already, "claim" when it is free; throws `run_active`. */
+export function decideClaim(held: RunClaim | undefined, options: ClaimOptions, now: number): "claim" | "renew" {
+  if (!held) return "claim";
+  if (held.runId === options.runId && held.owner === options.owner) return "renew";
+  if (isLive(held, now) && options.over !== held.epoch) throw refuse.runActive(held);
+  return "claim";
+}
+
+export function isLive(claim: RunClaim, now: number): boolean {
+  return claim.expiresAt > now;
+}
+
+/** The branch and everything forked from it, parents before children. */
+export function withDescendants<B extends { branchId: string; parent?: { branchId: string } }>(
+  branches: Iterable<B>,
+  branchId: string,
+): B[] {
+  const all = [...branches];
+  const byParent = new Map<string, B[]>();
+  for (const branch of all) {
+    const parent = branch.parent?.branchId;
+    if (parent === undefined) continue;
+    const siblings = byParent.get(parent);
+    if (siblings) siblings.push(branch);
+    else byParent.set(parent, [branch]);
+  }
+  const found = all.filter((branch) => branch.branchId === branchId);
+  for (let i = 0; i < found.length; i++) found.push(...(byParent.get(found[i]!.branchId) ?? []));
+  return found;
+}

@@ -1,0 +1,5 @@
+export * from "./cursor.ts";
+export * from "./decide.ts";
+export * from "./refusals.ts";
+export * from "./store.ts";
+export * from "./watchers.ts";

@@ -1,0 +1,437 @@
+// The memory store: the default, and the oracle every other store is compared with. It promises nothing across the end of
+// the process, and everything else of the port.
+//
+//   M1. Every method decides and writes in one synchronous stretch, so operations can't interleave.
+//   M2. What comes out is never an object that is kept inside.
+
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRecord,
+  type BranchRef,
+  type CheckpointRecord,
+  type ClaimOptions,
+  type ContentRecord,
+  compareActivity,
+  compareText,
+  decideAppend,
+  decideClaim,
+  decodeCursor,
+  defaultPageSize,
+  defaultReadLimit,
+  encodeCursor,
+  isLive,
+  type MaintenanceReport,
+  type NewBranch,
+  type NewEvent,
+  type ReadOptions,
+  type RunClaim,
+  refuse,
+  type Segment,
+  type SessionPage,
+  type SessionQuery,
+  type SessionRecord,
+  type Store,
+  type StoredEvent,
+  Watchers,
+  withDescendants,
+} from "../../log/index.ts";
+
+interface MemoryBranch {
+  record: BranchRecord;
+  parent: MemoryBranch | undefined;
+  /** Own facts; the first has sequence number (fork point + 1). */
+  events: StoredEvent[];
+  byId: Map<string, StoredEvent>;
+  epoch: number;
+  claim: RunClaim | undefined;
+  checkpoints: Map<string, CheckpointRecord>;
+  /** By `to`, ascending. */
+  segments: Segment[];
+  contents: Map<string, ContentRecord>;
+}
+
+interface MemorySession {
+  record: SessionRecord;
+  branches: Map<string, MemoryBranch>;
+  bytes: Map<string, Uint8Array>;
+}
+
+/** Keeps everything in this process; gone at its end. */
+export function memoryStore(options: { clock?: Clock } = {}): Store {
+  return new MemoryStore(options.clock ?? systemClock);
+}
+
+class MemoryStore implements Store {
+  readonly kind = "memory";
+  readonly #sessions = new Map<string, MemorySession>();
+  readonly #watchers = new Watchers();
+  readonly #clock: Clock;
+  #closed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
+    this.#checkOpen();
+    if (this.#sessions.has(input.id)) throw refuse.sessionExists(input.id);
+    const now = this.#clock.now();
+    const { id, metadata, state } = structuredClone({ ...input, branch: undefined });
+    const session: MemorySession = {
+      record: { id, createdAt: now, activeAt: now, version: 1, metadata, state },
+      branches: new Map(),
+      bytes: new Map(),
+    };
+    addBranch(session, input.branch, undefined, undefined, now);
+    this.#sessions.set(id, session);
+    return structuredClone(session.record);
+  }
+
+  async getSession(sessionId: string) {
+    this.#checkOpen();
+    return structuredClone(this.#sessions.get(sessionId)?.record);
+  }
+
+  async updateSession(
+    sessionId: string,
+    patch: { metadata?: JsonObject; state?: JsonObject },
+    options: { expectedVersion?: number } = {},
+  ) {
+    const session = this.#session(sessionId);
+    const { record } = session;
+    if (options.expectedVersion !== undefined && options.expectedVersion !== record.version) {
+      throw refuse.versionConflict(sessionId, options.expectedVersion, record.version);
+    }
+    session.record = structuredClone({
+      ...record,
+      activeAt: this.#clock.now(),
+      version: record.version + 1,
+      metadata: mergePatch(record.metadata, patch.metadata ?? {}),
+      state: mergePatch(record.state, patch.state ?? {}),
+    });
+    return structuredClone(session.record);
+  }
+
+  async listSessions(query: SessionQuery = {}): Promise<SessionPage> {
+    this.#checkOpen();
+    const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize } = query;
+    const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+    const wanted = Object.entries(metadata);
+    const matches = [...this.#sessions.values()]
+      .map((session) => session.record)
+      .filter((record) => record.activeAt < activeBefore)
+      .filter((record) => wanted.every(([key, text]) => hasText(record.metadata, key, text)))
+      .filter((record) => !start || compareActivity(start, record) < 0)
+      .sort(compareActivity);
+    const sessions = structuredClone(matches.slice(0, limit));
+    const last = sessions.at(-1);
+    return last && matches.length > limit ? { sessions, cursor: encodeCursor(last) } : { sessions };
+  }
+
+  async deleteSession(sessionId: string) {
+    const session = this.#session(sessionId);
+    this.#refuseLive(session.branches.values());
+    this.#sessions.delete(sessionId);
+    for (const { record } of session.branches.values()) this.#watchers.tell(record);
+  }
+
+  async createBranch(sessionId: string, input: NewBranch & { parent?: { branchId: string; seq: number } }) {
+    const session = this.#session(sessionId);
+    const ref = { sessionId, branchId: input.id };
+    if (session.branches.has(input.id)) throw refuse.branchExists(ref);
+    const parent = input.parent && this.#branch({ sessionId, branchId: input.parent.branchId });
+    if (input.parent && parent) checkPosition(parent, input.parent.seq);
+    const now = this.#clock.now();
+    const branch = addBranch(session, input, parent, input.parent?.seq, now);
+    session.record = { ...session.record, activeAt: now };
+    return structuredClone(branch.record);
+  }
+
+  async getBranch(ref: BranchRef) {
+    this.#checkOpen();
+    return structuredClone(this.#sessions.get(ref.sessionId)?.branches.get(ref.branchId)?.record);
+  }
+
+  async listBranches(sessionId: string) {
+    return [...this.#session(sessionId).branches.values()].map((branch) => structuredClone(branch.record));
+  }
+
+  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
+    const branch = this.#branch(ref);
+    const session = this.#session(ref.sessionId);
+    const records = [...session.branches.values()].map((each) => each.record);
+    const doomed = withDescendants(records, ref.branchId).map((record) => record.branchId);
+    if (doomed.length > 1 && !options.recursive) {
+      const children = records.filter((each) => each.parent?.branchId === branch.record.branchId);
+      throw refuse.branchHasChildren(
+        ref,
+        children.map((each) => each.branchId),
+      );
+    }
+    this.#refuseLive(doomed.map((id) => session.branches.get(id)!));
+    for (const id of doomed) session.branches.delete(id);
+    dropUnusedBytes(session);
+    session.record = { ...session.record, activeAt: this.#clock.now() };
+    for (const branchId of doomed) this.#watchers.tell({ sessionId: ref.sessionId, branchId });
+    return doomed;
+  }
+
+  async append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
+    const branch = this.#branch(ref);
+    const target = {
+      ref,
+      seq: branch.record.seq,
+      epoch: branch.claim?.epoch,
+      find: (id: string) => branch.byId.get(id),
+    };
+    const { first, last, repeated } = decideAppend(target, events, options);
+    if (repeated) return { first, last };
+    const now = this.#clock.now();
+    const header = mergePatch(branch.record.header, structuredClone(options.header ?? {}));
+    pushEvents(branch, events);
+    branch.record = { ...branch.record, seq: last, activeAt: now, header };
+    const session = this.#session(ref.sessionId);
+    session.record = { ...session.record, activeAt: now };
+    this.#watchers.tell(ref);
+    return { first, last };
+  }
+
+  async read(ref: BranchRef, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
+    const branch = this.#branch(ref);
+    const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
+    const low = after + 1;
+    const high = Math.min(before - 1, branch.record.seq);
+    const from = reverse ? Math.max(low, high - limit + 1) : low;
+    const to = reverse ? high : Math.min(high, low + limit - 1);
+    const events = collect(branch, from, to);
+    return reverse ? events.reverse() : events;
+  }
+
+  async claimRun(ref: BranchRef, options: ClaimOptions): Promise<RunClaim> {
+    const branch = this.#branch(ref);
+    const now = this.#clock.now();
+    if (decideClaim(branch.claim, options, now) === "renew") return this.#extend(branch, options.leaseMs, now);
+    branch.epoch += 1;
+    const { runId, owner, leaseMs } = options;
+    const { sessionId, branchId } = branch.record;
+    branch.claim = { sessionId, branchId, runId, owner, epoch: branch.epoch, claimedAt: now, expiresAt: now + leaseMs };
+    return { ...branch.claim };
+  }
+
+  async renewRun(ref: BranchRef, { epoch, leaseMs }: { epoch: number; leaseMs: number }): Promise<RunClaim> {
+    const branch = this.#branch(ref);
+    if (branch.claim?.epoch !== epoch) throw refuse.epochStale(ref, epoch);
+    return this.#extend(branch, leaseMs, this.#clock.now());
+  }
+
+  async releaseRun(ref: BranchRef, { epoch }: { epoch: number }): Promise<boolean> {
+    const branch = this.#branch(ref);
+    if (branch.claim?.epoch !== epoch) return false;
+    branch.claim = undefined;
+    return true;
+  }
+
+  async listRuns(options: { sessionId?: string } = {}): Promise<readonly RunClaim[]> {
+    this.#checkOpen();
+    return [...this.#sessions.values()]
+      .filter((session) => options.sessionId === undefined || session.record.id === options.sessionId)
+      .flatMap((session) => [...session.branches.values()])
+      .flatMap(({ claim }) => (claim ? [{ ...claim }] : []))
+      .sort((a, b) => a.claimedAt - b.claimedAt);
+  }
+
+  async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {
+    const branch = this.#branch(ref);
+    if (branch.checkpoints.has(id)) throw refuse.checkpointExists(ref, id);
+    checkPosition(branch, seq);
+    const record = { id, seq, createdAt: this.#clock.now(), data: structuredClone(data) };
+    branch.checkpoints.set(id, record);
+    return structuredClone(record);
+  }
+
+  async listCheckpoints(ref: BranchRef) {
+    return structuredClone([...this.#branch(ref).checkpoints.values()].reverse());
+  }
+
+  async deleteCheckpoints(ref: BranchRef, ids: readonly string[]) {
+    const { checkpoints } = this.#branch(ref);
+    return [...new Set(ids)].filter((id) => checkpoints.delete(id)).length;
+  }
+
+  async saveSegment(ref: BranchRef, { to, data }: Segment) {
+    const branch = this.#branch(ref);
+    branch.segments = [...branch.segments.filter((segment) => segment.to !== to), { to, data }];
+    branch.segments.sort((a, b) => a.to - b.to);
+  }
+
+  async getSegment(ref: BranchRef, at: number) {
+    let end = at;
+    for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
+      const found: Segment | undefined = branch.segments.findLast((segment) => segment.to <= end);
+      if (found) return { ...found };
+      end = Math.min(end, branch.record.parent?.seq ?? 0);
+    }
+    return undefined;
+  }
+
+  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
+    const branch = this.#branch(ref);
+    const { id, bytes, mediaType, name } = content;
+    const known = branch.contents.get(id);
+    if (known) return { ...known };
+    const record: ContentRecord = {
+      id,
+      size: bytes.length,
+      mediaType,
+      ...(name !== undefined && { name }),
+      createdAt: this.#clock.now(),
+      branchId: ref.branchId,
+    };
+    this.#session(ref.sessionId).bytes.set(id, bytes.slice());
+    branch.contents.set(id, record);
+    return { ...record };
+  }
+
+  async getContent(ref: BranchRef, contentId: string) {
+    for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
+      const record = branch.contents.get(contentId);
+      const bytes = record && this.#session(ref.sessionId).bytes.get(contentId);
+      if (record && bytes) return { record: { ...record }, bytes: bytes.slice() };
+    }
+    return undefined;
+  }
+
+  async listContent(ref: BranchRef) {
+    const seen = new Map<string, ContentRecord>();
+    for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
+      for (const record of branch.contents.values()) if (!seen.has(record.id)) seen.set(record.id, { ...record });
+    }
+    return [...seen.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id));
+  }
+
+  async deleteContent(ref: BranchRef, contentId: string) {
+    const deleted = this.#branch(ref).contents.delete(contentId);
+    if (deleted) dropUnusedBytes(this.#session(ref.sessionId));
+    return deleted;
+  }
+
+  async watch(ref: BranchRef, after: number, signal: AbortSignal) {
+    const branch = this.#sessions.get(ref.sessionId)?.branches.get(ref.branchId);
+    if (this.#closed || !branch || branch.record.seq > after) return;
+    await this.#watchers.wait(ref, signal);
+  }
+
+  async maintain(): Promise<MaintenanceReport> {
+    this.#checkOpen();
+    const branches = [...this.#sessions.values()].flatMap((session) => [...session.branches.values()]);
+    const events = branches.reduce((sum, branch) => sum + branch.events.length, 0);
+    return { sessions: this.#sessions.size, branches: branches.length, events, problems: [] };
+  }
+
+  async close() {
+    this.#closed = true;
+    this.#watchers.tellAll();
+  }
+
+  #extend(branch: MemoryBranch, leaseMs: number, now: number): RunClaim {
+    branch.claim = { ...branch.claim!, expiresAt: now + leaseMs };
+    return { ...branch.claim };
+  }
+
+  #refuseLive(branches: Iterable<MemoryBranch>): void {
+    const now = this.#clock.now();
+    for (const { claim } of branches) if (claim && isLive(claim, now)) throw refuse.runActive(claim);
+  }
+
+  #session(sessionId: string): MemorySession {
+    this.#checkOpen();
+    const session = this.#sessions.get(sessionId);
+    if (!session) throw refuse.sessionNotFound(sessionId);
+    return session;
+  }
+
+  #branch(ref: BranchRef): MemoryBranch {
+    this.#checkOpen();
+    const branch = this.#sessions.get(ref.sessionId)?.branches.get(ref.branchId);
+    if (!branch) throw refuse.branchNotFound(ref);
+    return branch;
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw refuse.closed();
+  }
+}
+
+function addBranch(
+  session: MemorySession,
+  input: NewBranch,
+  parent: MemoryBranch | undefined,
+  forkSeq: number | undefined,
+  now: number,
+): MemoryBranch {
+  const base = forkSeq ?? 0;
+  const branch: MemoryBranch = {
+    record: {
+      sessionId: session.record.id,
+      branchId: input.id,
+      createdAt: now,
+      activeAt: now,
+      seq: base,
+      ...(parent && { parent: { branchId: parent.record.branchId, seq: base } }),
+      header: structuredClone(input.header),
+    },
+    parent,
+    events: [],
+    byId: new Map(),
+    epoch: 0,
+    claim: undefined,
+    checkpoints: new Map(),
+    segments: [],
+    contents: new Map(),
+  };
+  pushEvents(branch, input.events);
+  branch.record = { ...branch.record, seq: base + input.events.length };
+  session.branches.set(input.id, branch);
+  return branch;
+}
+
+function pushEvents(branch: MemoryBranch, events: readonly NewEvent[]): void {
+  let seq = branch.record.seq;
+  for (const { id, data } of events) {
+    const event = { seq: ++seq, id, data };
+    branch.events.push(event);
+    branch.byId.set(id, event);
+  }
+}
+
+/** The facts from…to (inclusive), each taken from the branch of the lineage that owns it. */
+function collect(branch: MemoryBranch, from: number, to: number): StoredEvent[] {
+  const pieces: StoredEvent[][] = [];
+  let end = to;
+  for (let at: MemoryBranch | undefined = branch; at && end >= from; at = at.parent) {
+    const base = at.record.parent?.seq ?? 0;
+    if (end <= base) continue;
+    pieces.push(at.events.slice(Math.max(from - base - 1, 0), end - base));
+    end = base;
+  }
+  return pieces.reverse().flat();
+}
+
+function checkPosition(branch: MemoryBranch, seq: number): void {
+  const { record } = branch;
+  if (!Number.isInteger(seq) || seq < 0 || seq > record.seq) throw refuse.notOnBranch(record, seq, record.seq);
+}
+
+function dropUnusedBytes(session: MemorySession): void {
+  for (const id of session.bytes.keys()) {
+    const used = [...session.branches.values()].some((branch) => branch.contents.has(id));
+    if (!used) session.bytes.delete(id);
+  }
+}
+
+function hasText(metadata: JsonObject, key: string, text: string): boolean {
+  return Object.hasOwn(metadata, key) && searchText(metadata[key]!) === text;
+}
