@@ -16,6 +16,7 @@ export type ErrorCode =
   | "turn_not_open"
   | "turn_open"
   | "nothing_to_save"
+  | "nothing_to_resume"
   | "run_active"
   | "epoch_stale"
   | "sequence_conflict"

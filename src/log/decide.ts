@@ -41,7 +41,8 @@ function findRepeat(target: AppendTarget, events: readonly NewEvent[]): Appended
   return first && { first: first.seq, last: first.seq + events.length - 1 };
 }
 
-function checkDistinct(ref: BranchRef, events: readonly NewEvent[]): void {
+/** Refuses facts that go in together under one id; first facts of a branch too, or a repeat could not be told. */
+export function checkDistinct(ref: BranchRef, events: readonly NewEvent[]): void {
   const ids = new Set<string>();
   for (const { id } of events) {
     if (ids.has(id)) throw refuse.eventConflict(ref, id);
@@ -55,6 +56,11 @@ export function decideClaim(held: RunClaim | undefined, options: ClaimOptions, n
   if (held.runId === options.runId && held.owner === options.owner) return "renew";
   if (isLive(held, now) && options.over !== held.epoch) throw refuse.runActive(held);
   return "claim";
+}
+
+/** The claim that a repeated append asked for, if that run still holds the slot. */
+export function repeatedClaim(held: RunClaim | undefined, asked: ClaimOptions | undefined): { claim?: RunClaim } {
+  return held && asked && held.runId === asked.runId && held.owner === asked.owner ? { claim: { ...held } } : {};
 }
 
 export function isLive(claim: RunClaim, now: number): boolean {

@@ -97,12 +97,18 @@ export interface AppendOptions {
   readonly epoch?: number;
   /** A merge patch of the branch's header, applied together with the facts. */
   readonly header?: JsonObject;
+  /** Claims the run slot together with the append, under claimRun's rules (not together with `epoch`). */
+  readonly claim?: ClaimOptions;
+  /** Gives the slot back together with the append; needs `epoch` or `claim`. */
+  readonly release?: boolean;
 }
 
 export interface Appended {
   /** Sequence numbers of the first and the last fact. */
   readonly first: number;
   readonly last: number;
+  /** The claim asked for with the append (also when it was released at once). */
+  readonly claim?: RunClaim;
 }
 
 export interface ReadOptions {
@@ -160,7 +166,10 @@ export interface Store {
   /** "memory", "file", "sqlite" …; for messages and for telling stores apart in tests. */
   readonly kind: string;
 
-  /** Creates the session with its first branch and that branch's first facts. `session_exists`. */
+  /**
+   * Creates the session with its first branch and that branch's first facts. `session_exists`, `event_conflict` (an id
+   * twice among them).
+   */
   createSession(session: {
     id: string;
     metadata: JsonObject;
@@ -184,7 +193,8 @@ export interface Store {
 
   /**
    * Creates a branch, empty or forked: one row and its first facts, whatever the history behind it.
-   * `session_not_found`, `branch_exists`, `branch_not_found` (parent), `position_not_on_branch` (parent.seq is outside its log).
+   * `session_not_found`, `branch_exists`, `branch_not_found` (parent), `position_not_on_branch` (parent.seq is outside its log),
+   * `event_conflict` (an id twice).
    */
   createBranch(
     sessionId: string,
@@ -201,8 +211,9 @@ export interface Store {
 
   /**
    * Appends all facts or none. Facts already there (same ids in the same order with the same data) return the first
-   * result again, whatever the options say; an id there with other data or another neighbour is an `event_conflict`.
-   * `branch_not_found`, `sequence_conflict`, `epoch_stale`, `invalid_argument` (no facts).
+   * result again and write nothing, whatever the options say (a claim asked for is returned if it is still in force); an
+   * id there with other data or another neighbour is an `event_conflict`. `branch_not_found`, `sequence_conflict`,
+   * `epoch_stale`, `run_active`, `invalid_argument` (no facts).
    */
   append(ref: BranchRef, events: readonly NewEvent[], options?: AppendOptions): Promise<Appended>;
   /** A page of the log, through the lineage. `branch_not_found`, `store_corrupt` (this branch only). */

@@ -14,6 +14,7 @@ import {
   type CheckpointRecord,
   type ClaimOptions,
   type ContentRecord,
+  checkDistinct,
   compareActivity,
   compareText,
   decideAppend,
@@ -29,6 +30,7 @@ import {
   type ReadOptions,
   type RunClaim,
   refuse,
+  repeatedClaim,
   type Segment,
   type SessionPage,
   type SessionQuery,
@@ -45,7 +47,6 @@ interface MemoryBranch {
   /** Own facts; the first has sequence number (fork point + 1). */
   events: StoredEvent[];
   byId: Map<string, StoredEvent>;
-  epoch: number;
   claim: RunClaim | undefined;
   checkpoints: Map<string, CheckpointRecord>;
   /** By `to`, ascending. */
@@ -69,6 +70,8 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, MemorySession>();
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
+  /** One for all branches: a branch created again under its id never sees an epoch a second time. */
+  #epoch = 0;
   #closed = false;
 
   constructor(clock: Clock) {
@@ -78,6 +81,7 @@ class MemoryStore implements Store {
   async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
     this.#checkOpen();
     if (this.#sessions.has(input.id)) throw refuse.sessionExists(input.id);
+    checkDistinct({ sessionId: input.id, branchId: input.branch.id }, input.branch.events);
     const now = this.#clock.now();
     const { id, metadata, state } = structuredClone({ ...input, branch: undefined });
     const session: MemorySession = {
@@ -144,6 +148,7 @@ class MemoryStore implements Store {
     if (session.branches.has(input.id)) throw refuse.branchExists(ref);
     const parent = input.parent && this.#branch({ sessionId, branchId: input.parent.branchId });
     if (input.parent && parent) checkPosition(parent, input.parent.seq);
+    checkDistinct(ref, input.events);
     const now = this.#clock.now();
     const branch = addBranch(session, input, parent, input.parent?.seq, now);
     session.record = { ...session.record, activeAt: now };
@@ -188,15 +193,17 @@ class MemoryStore implements Store {
       find: (id: string) => branch.byId.get(id),
     };
     const { first, last, repeated } = decideAppend(target, events, options);
-    if (repeated) return { first, last };
+    if (repeated) return { first, last, ...repeatedClaim(branch.claim, options.claim) };
     const now = this.#clock.now();
+    const claim = options.claim && this.#claim(branch, options.claim, now);
     const header = mergePatch(branch.record.header, structuredClone(options.header ?? {}));
     pushEvents(branch, events);
     branch.record = { ...branch.record, seq: last, activeAt: now, header };
+    if (options.release) branch.claim = undefined;
     const session = this.#session(ref.sessionId);
     session.record = { ...session.record, activeAt: now };
     this.#watchers.tell(ref);
-    return { first, last };
+    return { first, last, ...(claim && { claim }) };
   }
 
   async read(ref: BranchRef, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
@@ -206,19 +213,12 @@ class MemoryStore implements Store {
     const high = Math.min(before - 1, branch.record.seq);
     const from = reverse ? Math.max(low, high - limit + 1) : low;
     const to = reverse ? high : Math.min(high, low + limit - 1);
-    const events = collect(branch, from, to);
+    const events = collect(branch, from, to).map((event) => ({ ...event }));
     return reverse ? events.reverse() : events;
   }
 
   async claimRun(ref: BranchRef, options: ClaimOptions): Promise<RunClaim> {
-    const branch = this.#branch(ref);
-    const now = this.#clock.now();
-    if (decideClaim(branch.claim, options, now) === "renew") return this.#extend(branch, options.leaseMs, now);
-    branch.epoch += 1;
-    const { runId, owner, leaseMs } = options;
-    const { sessionId, branchId } = branch.record;
-    branch.claim = { sessionId, branchId, runId, owner, epoch: branch.epoch, claimedAt: now, expiresAt: now + leaseMs };
-    return { ...branch.claim };
+    return this.#claim(this.#branch(ref), options, this.#clock.now());
   }
 
   async renewRun(ref: BranchRef, { epoch, leaseMs }: { epoch: number; leaseMs: number }): Promise<RunClaim> {
@@ -336,6 +336,15 @@ class MemoryStore implements Store {
     this.#watchers.tellAll();
   }
 
+  #claim(branch: MemoryBranch, options: ClaimOptions, now: number): RunClaim {
+    if (decideClaim(branch.claim, options, now) === "renew") return this.#extend(branch, options.leaseMs, now);
+    this.#epoch += 1;
+    const { runId, owner, leaseMs } = options;
+    const { sessionId, branchId } = branch.record;
+    branch.claim = { sessionId, branchId, runId, owner, epoch: this.#epoch, claimedAt: now, expiresAt: now + leaseMs };
+    return { ...branch.claim };
+  }
+
   #extend(branch: MemoryBranch, leaseMs: number, now: number): RunClaim {
     branch.claim = { ...branch.claim!, expiresAt: now + leaseMs };
     return { ...branch.claim };
@@ -386,7 +395,6 @@ function addBranch(
     parent,
     events: [],
     byId: new Map(),
-    epoch: 0,
     claim: undefined,
     checkpoints: new Map(),
     segments: [],

@@ -1,0 +1,93 @@
+// package.json's exports and the files, compared both ways: nothing promised that is not there, nothing public forgotten.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { privateRooms } from "../rooms.cjs";
+
+/** Every file below a folder, as paths with `/` relative to it. */
+function filesBelow(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length + 1)
+        .replaceAll("\\", "/"),
+    );
+}
+
+/** The subpaths with code, and the source each is built from. `./package.json` is a file of its own and has none. */
+function subpaths(manifest) {
+  return Object.entries(manifest.exports)
+    .filter(([, target]) => typeof target === "object")
+    .map(([subpath, { types, default: code }]) => ({ subpath, types, code, source: sourceOf(code) }));
+}
+
+const sourceOf = (code) => code?.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts");
+
+/** The doors a room has to the outside: `src/events/index.ts`, `src/stores/file/index.ts`, but not folders inside a room. */
+const roomIndex = /^(?:(stores\/[^/]+|[^/]+)\/)?index\.ts$/;
+
+function exportedProblems(folder, { subpath, types, code, source }) {
+  if (code === undefined || types === undefined) return [`"${subpath}" needs both "types" and "default".`];
+  const problems = [types, code]
+    .filter((target) => !existsSync(join(folder, target)))
+    .map((target) => `"${subpath}" promises ${target}, which the build does not make.`);
+  if (types !== code.replace(/\.js$/, ".d.ts"))
+    problems.push(`"${subpath}" has types ${types} that are not those of ${code}.`);
+  if (!existsSync(join(folder, source))) problems.push(`"${subpath}" has no source ${source}.`);
+  return problems;
+}
+
+function forgottenProblems(folder, manifest) {
+  const exported = new Set(subpaths(manifest).map(({ source }) => source));
+  const problems = [];
+  for (const file of filesBelow(join(folder, "src"))) {
+    const room = file.match(roomIndex)?.[1];
+    if (room === undefined) continue;
+    const isExported = exported.has(`src/${file}`);
+    const isPrivate = privateRooms.includes(room);
+    if (!isExported && !isPrivate) {
+      problems.push(`src/${file} is public but not exported. Add "./${room}" to exports, or ${room} to privateRooms.`);
+    }
+    if (isExported && isPrivate) problems.push(`"./${room}" is exported, but scripts/rooms.cjs calls ${room} private.`);
+  }
+  return problems;
+}
+
+export function checkExports(folder, manifest) {
+  const promised = subpaths(manifest);
+  const problems = [
+    ...promised.flatMap((entry) => exportedProblems(folder, entry)),
+    ...forgottenProblems(folder, manifest),
+  ];
+  return { name: "exports", note: `${promised.length} subpaths`, problems };
+}
+
+/** The compiler never deletes: without this, a file that was removed or renamed is published for ever. */
+export function checkLeftovers(folder) {
+  const built = filesBelow(join(folder, "dist")).filter((file) => file.endsWith(".js"));
+  const problems = built
+    .filter((file) => !existsSync(join(folder, "src", file.replace(/\.js$/, ".ts"))))
+    .map((file) => `dist/${file} has no source. Delete dist/ and build again.`);
+  return { name: "build", note: `${built.length} modules`, problems };
+}
+
+/** knip.json has to repeat the entry points, since it is plain data; here the two are held together. */
+export function checkKnipEntries(folder, manifest) {
+  const file = join(folder, "knip.json");
+  if (!existsSync(file)) return { name: "knip.json", note: "none", problems: [] };
+  const listed = JSON.parse(readFileSync(file, "utf8")).workspaces["."].entry.filter((entry) =>
+    entry.startsWith("src/"),
+  );
+  const sources = subpaths(manifest).map(({ source }) => source);
+  const problems = [
+    ...sources
+      .filter((source) => !listed.includes(source))
+      .map((source) => `${source} is exported; add it to the entries.`),
+    ...listed
+      .filter((entry) => !sources.includes(entry))
+      .map((entry) => `${entry} is an entry, but nothing exports it.`),
+  ];
+  return { name: "knip.json", note: `${listed.length} entries`, problems };
+}

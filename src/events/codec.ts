@@ -1,0 +1,128 @@
+// Between facts in memory and the text a store keeps. The door: what encode() accepts can always be read, folded and
+// written again. Durable text has the type, the time and the payload; routing (session, branch, channel, direction,
+// trace, agent) belongs to the live envelope and is left out.
+
+import * as v from "valibot";
+import { BoughError } from "../base/errors.ts";
+import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
+import type { EventDefinition } from "./define.ts";
+import { keptEvents } from "./kept.ts";
+
+type Definitions = (typeof keptEvents)[number];
+type PayloadOf<D> = D extends EventDefinition<string, boolean, infer S> ? v.InferOutput<S> : never;
+
+export type FactType = Definitions["type"];
+/** The payload of one type of fact. */
+export type FactPayload<Type extends FactType> = PayloadOf<Extract<Definitions, { type: Type }>>;
+
+interface Stamp {
+  readonly seq: number;
+  readonly id: string;
+  /** When it happened, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A fact as it was appended: its place, its id, its time, and the payload of its type. */
+export type Fact<Type extends FactType = FactType> = {
+  [T in Type]: Stamp & { readonly type: T } & Readonly<FactPayload<T>>;
+}[Type];
+
+/** A fact of a kind that this version does not know; kept and passed on as it is. */
+export interface UnknownFact extends Stamp {
+  readonly type: `unknown:${string}`;
+  readonly payload: JsonObject;
+}
+
+/** A fact before it has a number: what a writer hands over. */
+export type Draft<Type extends FactType = FactType> = {
+  [T in Type]: { readonly type: T; readonly id: string; readonly at: number } & Readonly<FactPayload<T>>;
+}[Type];
+
+export interface StoredText {
+  readonly id: string;
+  readonly data: string;
+}
+
+export interface Codec {
+  /** The text to store; refuses payloads of the wrong shape, too large, too deep, or that would not come back the same. */
+  encode(draft: Draft | Omit<UnknownFact, "seq">): StoredText;
+  /** The fact behind stored text; older versions are brought up to date, unknown kinds are kept as they are. */
+  decode(stored: StoredText & { readonly seq: number }): Fact | UnknownFact;
+}
+
+const unknownPrefix = "unknown:";
+
+export function createCodec(events: readonly EventDefinition[]): Codec {
+  const definitions = new Map(events.map((definition) => [definition.type, definition]));
+  return {
+    encode(draft) {
+      const { id, at, type, ...payload } = draft;
+      if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact);
+      const definition = definitions.get(type);
+      if (!definition) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
+      checkPayload(definition, payload);
+      const version = definition.version === 1 ? {} : { v: definition.version };
+      return { id, data: encodeJson({ type, ...version, at, ...payload }, `The event "${type}"`, factLimits) };
+    },
+    decode({ seq, id, data }) {
+      // Hot in cold loads: a known fact of the current version is the parsed object itself.
+      const parsed = JSON.parse(data);
+      const definition = definitions.get(parsed.type);
+      if (!definition || definition.version !== (parsed.v ?? 1)) return decodeOther(definition, seq, id, parsed);
+      delete parsed.v;
+      parsed.seq = seq;
+      parsed.id = id;
+      return parsed;
+    },
+  };
+}
+
+/** The codec of Bough's own facts. */
+export const codec: Codec = createCodec(keptEvents);
+
+export function isUnknown(fact: Fact | UnknownFact): fact is UnknownFact {
+  return fact.type.startsWith(unknownPrefix);
+}
+
+/** The type as it stands in the log. */
+export function typeName(fact: Fact | UnknownFact): string {
+  return isUnknown(fact) ? fact.type.slice(unknownPrefix.length) : fact.type;
+}
+
+function encodeUnknown({ id, at, type, payload }: Omit<UnknownFact, "seq">): StoredText {
+  const name = type.slice(unknownPrefix.length);
+  return { id, data: encodeJson({ type: name, at, ...payload }, `The event "${name}"`, factLimits) };
+}
+
+function checkPayload(definition: EventDefinition, payload: Record<string, unknown>): void {
+  const checked = v.safeParse(definition.schema, payload);
+  if (checked.success) return;
+  const issue = checked.issues[0];
+  const path = v.getDotPath(issue);
+  const where = path ? ` at ${path}` : "";
+  throw new BoughError("event_invalid", `Event "${definition.type}" is not valid${where}: ${issue.message}`, {
+    data: { type: definition.type, path },
+  });
+}
+
+function decodeOther(definition: EventDefinition | undefined, seq: number, id: string, parsed: JsonObject) {
+  const { type, at, ...rest } = parsed as JsonObject & { type: string; at: number };
+  if (!definition) return { seq, id, at, type: `${unknownPrefix}${type}`, payload: rest } satisfies UnknownFact;
+  const { v: version = 1, ...payload } = rest;
+  return { seq, id, at, type, ...upcast(definition, Number(version), payload) } as Fact;
+}
+
+function upcast(definition: EventDefinition, version: number, payload: JsonObject): JsonObject {
+  const { type, version: supported, upcasts } = definition;
+  if (version > supported) {
+    const sentence = `Event "${type}" was written as version ${version}; this Bough knows ${supported}. Update Bough.`;
+    throw new BoughError("store_too_new", sentence, { data: { type, found: version, supported } });
+  }
+  let current = payload;
+  for (let from = version; from < supported; from++) {
+    const step = upcasts[from];
+    if (!step) throw new BoughError("event_unknown", `Event "${type}" has no upcaster from version ${from}.`);
+    current = step(current);
+  }
+  return current;
+}

@@ -1,0 +1,55 @@
+import type * as v from "valibot";
+import type { JsonObject } from "../base/json.ts";
+
+/** Where an event belongs on a screen; never whether it is kept. */
+export type Channel = "default" | "streaming" | "interactive" | "control";
+/** "down" from the agent to whoever watches, "up" from a person or client to the agent. */
+export type Direction = "down" | "up";
+
+type Schema = v.GenericSchema<Record<string, unknown>>;
+
+/** Everything there is to say about one type of event, said once. */
+export interface EventDefinition<
+  Type extends string = string,
+  Kept extends boolean = boolean,
+  S extends Schema = Schema,
+> {
+  readonly type: Type;
+  readonly version: number;
+  readonly kept: Kept;
+  readonly channel: Channel;
+  readonly direction: Direction;
+  readonly schema: S;
+  /** Turns the payload of the version before into this one's; upcasters of a type are applied one after another. */
+  readonly upcasts: Readonly<Record<number, (payload: JsonObject) => JsonObject>>;
+}
+
+interface Details {
+  version?: number;
+  channel?: Channel;
+  direction?: Direction;
+  /** By the version it starts from. */
+  upcasts?: Record<number, (payload: JsonObject) => JsonObject>;
+}
+
+/** An event that is a fact in the log. */
+export function kept<const Type extends `${string}.${string}`, const S extends Schema>(
+  type: Type,
+  schema: S,
+  details: Details = {},
+): EventDefinition<Type, true, S> {
+  return { ...complete(details), type, kept: true, schema };
+}
+
+/** An event that is shown and forgotten. */
+export function live<const Type extends `${string}-${string}`, const S extends Schema>(
+  type: Type,
+  schema: S,
+  details: Details = {},
+): EventDefinition<Type, false, S> {
+  return { ...complete(details), type, kept: false, schema };
+}
+
+function complete({ version = 1, channel = "default", direction = "down", upcasts = {} }: Details) {
+  return { version, channel, direction, upcasts };
+}

@@ -1,0 +1,42 @@
+// The vocabulary: every event, its version, and whether it is kept.
+
+export {
+  type Codec,
+  codec,
+  createCodec,
+  type Draft,
+  type Fact,
+  type FactPayload,
+  type FactType,
+  isUnknown,
+  typeName,
+  type UnknownFact,
+} from "./codec.ts";
+export { type Channel, type Direction, type EventDefinition, kept, live } from "./define.ts";
+export {
+  type AgentStamp,
+  type BoughEvent,
+  isKept,
+  type KeptEvent,
+  keptEvent,
+  type LiveDraft,
+  type LiveEvent,
+  type LiveType,
+  liveEvent,
+  type Routing,
+  type UnknownEvent,
+} from "./envelope.ts";
+export { keptEvents } from "./kept.ts";
+export { liveEvents } from "./live.ts";
+export {
+  callsOf,
+  type Message,
+  type OpenPart,
+  type Part,
+  type Role,
+  type TextPart,
+  type ToolCallPart,
+  type ToolOutput,
+  type ToolResultPart,
+  textOf,
+} from "./message.ts";

@@ -1,0 +1,186 @@
+// The facts: every kept event there is. The id of a fact is the id of what it brings into being: `turn.started` is the
+// turn's id, `message.added` the message's, `interaction.opened` the interaction's. So no id is stored twice.
+
+import * as v from "valibot";
+import { kept } from "./define.ts";
+import { contentSchema, outputSchema } from "./message.ts";
+
+const id = v.pipe(v.string(), v.nonEmpty());
+const json = v.any();
+const jsonObject = v.record(v.string(), json);
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const turn = { turnId: id };
+const header = {
+  name: v.optional(v.string()),
+  description: v.optional(v.string()),
+  tags: v.optional(v.array(v.string())),
+  metadata: v.optional(jsonObject),
+};
+
+const usage = v.looseObject({
+  inputTokens: v.optional(count),
+  outputTokens: v.optional(count),
+  totalTokens: v.optional(count),
+});
+
+/** How a turn closed: what was used, how many model calls, why it stopped. */
+const outcome = {
+  usage: v.optional(usage),
+  iterations: v.optional(count),
+  reason: v.optional(v.string()),
+};
+
+const branchCreated = kept("branch.created", v.strictObject({ ...header }));
+
+const branchForked = kept(
+  "branch.forked",
+  v.strictObject({
+    from: v.strictObject({ branchId: id, seq: count }),
+    /** The last message shared with the parent; absent when the branch begins before the first. */
+    messageId: v.optional(id),
+    /** How many messages are shared with the parent. */
+    messages: count,
+    /** What differs from the branch state at the fork point (for `state: "current"` and `"none"`). */
+    set: v.optional(jsonObject),
+    ...header,
+  }),
+);
+
+const branchUpdated = kept(
+  "branch.updated",
+  v.strictObject({
+    name: v.optional(v.nullable(v.string())),
+    description: v.optional(v.nullable(v.string())),
+    tags: v.optional(v.nullable(v.array(v.string()))),
+    /** The whole resulting metadata. */
+    metadata: v.optional(jsonObject),
+  }),
+);
+
+/** The projection goes back to a position; the log stays. Carries what a fold needs, so that replay never looks back. */
+const branchReverted = kept(
+  "branch.reverted",
+  v.strictObject({
+    to: count,
+    /** How many messages remain. */
+    messages: count,
+    messageId: v.optional(id),
+    checkpointId: v.optional(id),
+    /** The patch from the branch state before to the branch state at the position. */
+    set: v.optional(jsonObject),
+    /** How many compactions remain in force. */
+    compactions: v.optional(count),
+  }),
+);
+
+const turnStarted = kept(
+  "turn.started",
+  v.strictObject({ runId: v.optional(id), agentId: v.optional(id), metadata: v.optional(jsonObject) }),
+);
+
+const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, runId: v.optional(id), agentId: v.optional(id) }));
+
+const messageAdded = kept(
+  "message.added",
+  v.strictObject({
+    ...turn,
+    role: v.picklist(["system", "user", "assistant"]),
+    content: contentSchema,
+    partial: v.optional(v.literal(true)),
+    providerOptions: v.optional(jsonObject),
+  }),
+);
+
+/** One tool's result. Those of one batch form one message, in the order in which the model asked. */
+const toolReturned = kept(
+  "tool.returned",
+  v.strictObject({
+    ...turn,
+    callId: id,
+    toolName: id,
+    output: outputSchema,
+    providerOptions: v.optional(jsonObject),
+  }),
+);
+
+const stateChanged = kept(
+  "state.changed",
+  v.strictObject({
+    turnId: v.optional(id),
+    /** A merge patch of the branch-scoped state. */
+    set: jsonObject,
+  }),
+);
+
+/** The turn is complete but waits for the caller to save it. */
+const turnStaged = kept("turn.staged", v.strictObject({ ...turn, ...outcome }));
+const turnCommitted = kept("turn.committed", v.strictObject({ ...turn, ...outcome }));
+const turnDiscarded = kept("turn.discarded", v.strictObject({ ...turn, reason: v.optional(v.string()) }));
+
+const turnEnded = kept(
+  "turn.ended",
+  v.strictObject({
+    ...turn,
+    ...outcome,
+    status: v.picklist(["interrupted", "failed"]),
+    error: v.optional(v.looseObject({ message: v.string(), code: v.optional(v.string()) })),
+  }),
+);
+
+const interactionOpened = kept(
+  "interaction.opened",
+  v.strictObject({
+    turnId: v.optional(id),
+    kind: v.picklist(["permission", "clarification", "continuation", "client-tool"]),
+    callId: v.optional(id),
+    request: jsonObject,
+    expiresAt: v.optional(count),
+  }),
+  { channel: "interactive" },
+);
+
+const interactionAnswered = kept(
+  "interaction.answered",
+  v.strictObject({ interactionId: id, answer: jsonObject, by: v.optional(v.string()) }),
+  { channel: "interactive", direction: "up" },
+);
+
+const interactionExpired = kept(
+  "interaction.expired",
+  v.strictObject({ interactionId: id, reason: v.optional(v.string()) }),
+  { channel: "interactive" },
+);
+
+/** Messages first…last are replaced: in the model's view only (soft), or in the projection too (hard). */
+const historyCompacted = kept(
+  "history.compacted",
+  v.strictObject({
+    retention: v.picklist(["soft", "hard"]),
+    first: id,
+    last: id,
+    replacements: v.array(
+      v.strictObject({ id, role: v.picklist(["system", "user", "assistant"]), content: contentSchema }),
+    ),
+    strategy: v.optional(v.string()),
+  }),
+);
+
+export const keptEvents = [
+  branchCreated,
+  branchForked,
+  branchUpdated,
+  branchReverted,
+  turnStarted,
+  turnResumed,
+  messageAdded,
+  toolReturned,
+  stateChanged,
+  turnStaged,
+  turnCommitted,
+  turnDiscarded,
+  turnEnded,
+  interactionOpened,
+  interactionAnswered,
+  interactionExpired,
+  historyCompacted,
+] as const;

@@ -1,0 +1,91 @@
+// Messages are the AI SDK's prompt messages: what is in the log is what a provider gets, with no conversion between.
+
+import * as v from "valibot";
+import type { Json, JsonObject } from "../base/json.ts";
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+  readonly providerOptions?: JsonObject;
+}
+
+export interface ToolCallPart {
+  readonly type: "tool-call";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+  readonly providerOptions?: JsonObject;
+}
+
+/** What a tool gave back, in the provider specification's own shape: text, json, error-text, error-json, content … */
+export interface ToolOutput {
+  readonly type: string;
+  readonly [key: string]: Json;
+}
+
+export interface ToolResultPart {
+  readonly type: "tool-result";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly output: ToolOutput;
+  readonly providerOptions?: JsonObject;
+}
+
+/** A part Bough only carries: a file, reasoning, or whatever the provider specification adds next. */
+export interface OpenPart {
+  readonly type: "file" | "reasoning" | "reasoning-file" | "custom" | `${string}:${string}`;
+  readonly [key: string]: Json;
+}
+
+export type Part = TextPart | ToolCallPart | ToolResultPart | OpenPart;
+export type Role = "system" | "user" | "assistant" | "tool";
+
+export interface Message {
+  /** Unique, never used again for a second attempt, the same on every branch that sees the message. */
+  readonly id: string;
+  readonly role: Role;
+  readonly content: string | readonly Part[];
+  readonly createdAt: number;
+  readonly turnId: string;
+  /** The turn was cut off while this message was being written. */
+  readonly partial?: true;
+  readonly providerOptions?: JsonObject;
+}
+
+const options = { providerOptions: v.optional(v.record(v.string(), v.any())) };
+
+const partSchema = v.union([
+  v.strictObject({ type: v.literal("text"), text: v.string(), ...options }),
+  v.strictObject({
+    type: v.literal("tool-call"),
+    toolCallId: v.pipe(v.string(), v.nonEmpty()),
+    toolName: v.pipe(v.string(), v.nonEmpty()),
+    input: v.any(),
+    providerExecuted: v.optional(v.boolean()),
+    ...options,
+  }),
+  v.looseObject({
+    type: v.pipe(
+      v.string(),
+      v.nonEmpty(),
+      v.check((type) => !["text", "tool-call"].includes(type), "a text or tool-call part of the wrong shape"),
+    ),
+  }),
+]);
+
+export const contentSchema = v.union([v.string(), v.array(partSchema)]);
+export const outputSchema = v.looseObject({ type: v.pipe(v.string(), v.nonEmpty()) });
+
+/** The tool calls of an assistant message that wait for a result from us (the provider runs its own). */
+export function callsOf(message: Pick<Message, "role" | "content">): ToolCallPart[] {
+  if (message.role !== "assistant" || typeof message.content === "string") return [];
+  return message.content.filter(
+    (part): part is ToolCallPart => part.type === "tool-call" && !("providerExecuted" in part && part.providerExecuted),
+  );
+}
+
+/** The text of a message, its other parts left out. */
+export function textOf(message: Pick<Message, "content">): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}

@@ -1,0 +1,250 @@
+// The fold: facts in, view out. Pure in the sense that matters: the same facts give the same view, byte for byte, on every
+// store, in every process and in the browser.
+//
+//   P1. view.seq is the sequence number of the last fact folded; facts come in order, each once.
+//   P2. Messages of closed turns are always legal: every tool call has exactly one result.
+//   P3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
+//   P4. The cost of a fact is that of its turn, never of the history (reverts and hard compaction aside).
+
+import { assertNever, BoughError } from "../base/errors.ts";
+import { type JsonObject, mergePatch } from "../base/json.ts";
+import { type Fact, isUnknown, type Message, type UnknownFact } from "../events/index.ts";
+import { addResult, answerDangling } from "./tools.ts";
+import {
+  type BranchHeader,
+  type BranchView,
+  type Compaction,
+  emptyView,
+  type OpenTurn,
+  type TurnOutcome,
+  type TurnStatus,
+} from "./view.ts";
+
+/** The view of a whole log. */
+export function project(facts: Iterable<Fact | UnknownFact>): BranchView {
+  const view = emptyView();
+  for (const fact of facts) fold(view, fact);
+  return view;
+}
+
+/** Folds one more fact into a view that the caller owns. */
+export function fold(view: BranchView, fact: Fact | UnknownFact): void {
+  if (fact.seq !== view.seq + 1) {
+    throw new BoughError("store_corrupt", `The log goes from ${view.seq} to ${fact.seq}.`, {
+      data: { after: view.seq, found: fact.seq },
+    });
+  }
+  if (!isUnknown(fact)) foldKnown(view, fact);
+  view.seq = fact.seq;
+  view.updatedAt = fact.at;
+}
+
+function foldKnown(view: BranchView, fact: Fact): void {
+  switch (fact.type) {
+    case "branch.created":
+      view.createdAt = fact.at;
+      view.header = headerOf(fact);
+      return;
+    case "branch.forked":
+      return foldForked(view, fact);
+    case "branch.updated":
+      view.header = updateHeader(view.header, fact);
+      return;
+    case "branch.reverted":
+      return foldReverted(view, fact);
+    case "turn.started":
+      closeAll(view, { at: fact.at, to: view.seq, reason: "superseded", keepStaged: true });
+      view.open = {
+        id: fact.id,
+        from: fact.seq,
+        startedAt: fact.at,
+        runs: [runOf(fact)],
+        messages: [],
+        set: {},
+      };
+      return;
+    case "turn.resumed":
+      return change(view, fact, (open) => ({ runs: [...open.runs, runOf(fact)] }));
+    case "message.added":
+      return change(view, fact, (open) => ({ messages: [...open.messages, messageOf(fact)] }));
+    case "tool.returned":
+      return change(view, fact, (open) => ({ messages: addResult(open.messages, fact) }));
+    case "state.changed":
+      if (view.open && fact.turnId === view.open.id) {
+        return change(view, { ...fact, turnId: view.open.id }, (open) => ({ set: { ...open.set, ...fact.set } }));
+      }
+      view.state = mergePatch(view.state, fact.set);
+      return;
+    case "turn.staged":
+      view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
+      return;
+    case "turn.committed":
+      return close(view, takeTurn(view, fact), { at: fact.at, to: fact.seq, status: "committed", ...outcomeOf(fact) });
+    case "turn.ended": {
+      const error = fact.error && { error: fact.error as JsonObject };
+      const end = { at: fact.at, to: fact.seq, status: fact.status, ...outcomeOf(fact), ...error };
+      return close(view, takeTurn(view, fact), end);
+    }
+    case "turn.discarded":
+      takeTurn(view, fact);
+      return forgetInteractions(view, fact.turnId);
+    case "interaction.opened": {
+      const { id, at, kind, request, turnId, callId, expiresAt } = fact;
+      const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
+      view.interactions.push({ id, kind, request, openedAt: at, ...optional });
+      return;
+    }
+    case "interaction.answered":
+    case "interaction.expired":
+      view.interactions = view.interactions.filter(({ id }) => id !== fact.interactionId);
+      return;
+    case "history.compacted":
+      return foldCompacted(view, fact);
+    default:
+      assertNever(fact, "fact");
+  }
+}
+
+/** A fork inside a turn closes that turn in the child. */
+function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
+  closeAll(view, { at: fact.at, to: view.seq, reason: "forked" });
+  const { from, messages, messageId } = fact;
+  truncate(view, messages, "forked", fact.at);
+  view.createdAt = fact.at;
+  view.header = headerOf(fact);
+  view.fork = { from, ...(messageId && { messageId }), messages };
+  view.interactions = [];
+  view.state = mergePatch(view.state, fact.set ?? {});
+}
+
+function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
+  closeAll(view, { at: fact.at, to: view.seq, reason: "reverted" });
+  truncate(view, fact.messages, "reverted", fact.at);
+  view.turns = view.turns
+    .filter((turn) => turn.from <= fact.to)
+    .map((turn) =>
+      turn.to <= fact.to ? turn : { ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" },
+    );
+  view.interactions = [];
+  view.compactions = view.compactions.filter(({ seq }) => seq <= fact.to);
+  view.state = mergePatch(view.state, fact.set ?? {});
+}
+
+function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void {
+  const { retention, seq, first, last, id } = fact;
+  const replacements = fact.replacements.map(
+    (each) => ({ id: each.id, role: each.role, content: each.content, createdAt: fact.at, turnId: id }) as Message,
+  );
+  view.compactions.push({ seq, retention, first, last, replacements } satisfies Compaction);
+  if (retention === "soft") return;
+  const from = view.messages.findIndex((message) => message.id === first);
+  const to = view.messages.findIndex((message) => message.id === last);
+  if (from < 0 || to < from) {
+    throw new BoughError("event_invalid", `The messages of compaction ${id} are not on the branch in that order.`, {
+      data: { first, last },
+    });
+  }
+  view.messages = [...view.messages.slice(0, from), ...replacements, ...view.messages.slice(to + 1)];
+}
+
+interface TurnEnd extends TurnOutcome {
+  readonly at: number;
+  readonly to: number;
+  readonly status: TurnStatus;
+}
+
+function close(view: BranchView, turn: OpenTurn, { at, to, status, ...outcome }: TurnEnd): void {
+  const { id, from, startedAt, runs, messages, set } = turn;
+  for (const message of answerDangling(messages, status, at)) view.messages.push(message);
+  view.turns.push({ id, status, from, to, startedAt, endedAt: at, runs, ...turn.outcome, ...outcome });
+  view.state = mergePatch(view.state, set);
+  forgetInteractions(view, id);
+}
+
+/** Closes what is not closed: staged turns as they completed, the open one as interrupted. */
+function closeAll(view: BranchView, end: { at: number; to: number; reason: string; keepStaged?: boolean }): void {
+  const { at, to, reason } = end;
+  if (!end.keepStaged) {
+    for (const turn of view.staged) close(view, turn, { at, to, status: "committed" });
+    view.staged = [];
+  }
+  if (view.open) close(view, view.open, { at, to, status: "interrupted", reason });
+  view.open = null;
+}
+
+/** Keeps the first messages; a call left without its result is answered. */
+function truncate(view: BranchView, keep: number, why: string, at: number): void {
+  if (view.messages.length <= keep) return;
+  const head = view.messages.slice(0, Math.max(keep - 1, 0));
+  const tail = view.messages.slice(head.length, keep);
+  view.messages = [...head, ...answerDangling(tail, why, at)];
+}
+
+/** Takes the fact's turn out of the view: the open one, or one that waits to be saved. */
+function takeTurn(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
+  const staged = view.staged.find(({ id }) => id === fact.turnId);
+  if (staged) {
+    view.staged = view.staged.filter((turn) => turn !== staged);
+    return staged;
+  }
+  const open = openTurn(view, fact);
+  view.open = null;
+  return open;
+}
+
+function openTurn(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
+  if (view.open?.id === fact.turnId) return view.open;
+  throw new BoughError(
+    "event_invalid",
+    `Fact ${fact.seq} (${fact.type}) belongs to turn ${fact.turnId}, which is not open.`,
+    {
+      data: { seq: fact.seq, turnId: fact.turnId, open: view.open?.id },
+    },
+  );
+}
+
+function change(
+  view: BranchView,
+  fact: { turnId: string; seq: number; type: string },
+  changes: (open: OpenTurn) => Partial<OpenTurn>,
+): void {
+  const open = openTurn(view, fact);
+  view.open = { ...open, ...changes(open) };
+}
+
+function forgetInteractions(view: BranchView, turnId: string): void {
+  if (view.interactions.length > 0) view.interactions = view.interactions.filter((each) => each.turnId !== turnId);
+}
+
+function messageOf(fact: Fact<"message.added">): Message {
+  const { id, at, turnId, role, content, partial, providerOptions } = fact;
+  const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
+  return { id, role, content, createdAt: at, turnId, ...optional } as Message;
+}
+
+function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {
+  return { ...(runId && { runId }), ...(agentId && { agentId }), startedAt: at };
+}
+
+function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">): TurnOutcome {
+  const { reason, iterations, usage } = fact;
+  return {
+    ...(reason !== undefined && { reason }),
+    ...(iterations !== undefined && { iterations }),
+    ...(usage !== undefined && { usage: usage as JsonObject }),
+  };
+}
+
+function headerOf(fact: Fact<"branch.created" | "branch.forked">): BranchHeader {
+  return updateHeader({ metadata: {} }, fact);
+}
+
+function updateHeader(header: BranchHeader, changes: Partial<Omit<Fact<"branch.updated">, "type">>): BranchHeader {
+  const {
+    name = header.name,
+    description = header.description,
+    tags = header.tags,
+    metadata = header.metadata,
+  } = changes;
+  return { ...(name && { name }), ...(description && { description }), ...(tags && { tags }), metadata };
+}

@@ -1,0 +1,23 @@
+// Pure folds from facts to what people and models see. Safe in a browser.
+
+export { fold, project } from "./fold.ts";
+export { headerRow, type RowHeader, turnPatch } from "./header.ts";
+export { canSeal, cutSegment, joinSegments, nothingSealed, parseSegment, type Sealed, stillSealed } from "./segment.ts";
+export { resultsId } from "./tools.ts";
+export { transcript } from "./transcript.ts";
+export { type BranchPlace, BranchTree, type TreeNode } from "./tree.ts";
+export {
+  type BranchHeader,
+  type BranchView,
+  type Compaction,
+  copyView,
+  emptyView,
+  type ForkFact,
+  type Interaction,
+  type OpenTurn,
+  type RunRecord,
+  stateOf,
+  type TurnOutcome,
+  type TurnRecord,
+  type TurnStatus,
+} from "./view.ts";

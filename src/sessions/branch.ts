@@ -1,0 +1,158 @@
+// How a branch looks to whoever asks: its header and its place in the tree, and once loaded its messages and state.
+
+import type { JsonObject } from "../base/json.ts";
+import type { Message } from "../events/index.ts";
+import type { BranchRecord } from "../log/store.ts";
+import {
+  type BranchPlace,
+  BranchTree,
+  type BranchView,
+  type Interaction,
+  type OpenTurn,
+  type RowHeader,
+  type TurnRecord,
+  transcript,
+} from "../projection/index.ts";
+
+/** Where a branch was forked. */
+export interface Fork {
+  /** The branch it was forked from. */
+  readonly forkedFrom: string;
+  /** The last message it shares with that branch; absent when it shares none. */
+  readonly forkedAtMessageId?: string;
+  /** That message's index when the fork was made; -1 when it shares none. */
+  readonly forkedAtMessageIndex: number;
+  /** The last position of that branch's log it shares. */
+  readonly forkedAtSeq: number;
+}
+
+/** A branch as listings show it. */
+export interface BranchInfo extends BranchPlace {
+  readonly sessionId: string;
+  readonly id: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly metadata: JsonObject;
+  readonly createdAt: number;
+  readonly lastActivity: number;
+  /** The newest position of its log. */
+  readonly seq: number;
+  /** Messages of closed turns. */
+  readonly messageCount: number;
+  /** The turn that is not closed, if there is one: in flight, interrupted, or waiting to be saved. */
+  readonly openTurnId?: string;
+  readonly fork?: Fork;
+}
+
+/** One execution on a branch, as the log tells it. */
+export interface RunInfo {
+  readonly runId?: string;
+  readonly agentId?: string;
+  readonly turnId: string;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** "open" until its turn closes; a run that another one resumed is "interrupted". */
+  readonly status: "open" | TurnRecord["status"];
+}
+
+/** A loaded branch: a picture of one position; loading again shows what came since. */
+export interface Branch extends BranchInfo {
+  /** Messages of closed turns. */
+  readonly messages: readonly Message[];
+  /** The turn that has no end: in flight, or left behind by a crash. */
+  readonly uncommittedTurn?: OpenTurn;
+  /** Complete turns that wait to be saved, oldest first. */
+  readonly stagedTurns: readonly OpenTurn[];
+  /** Branch-scoped state. */
+  readonly state: JsonObject;
+  /** Questions that wait for an answer. */
+  readonly interactions: readonly Interaction[];
+  readonly turns: readonly TurnRecord[];
+  readonly runs: readonly RunInfo[];
+  /** What a model sees: every call has exactly one result. */
+  transcript(): readonly Message[];
+}
+
+export function treeOf(records: readonly BranchRecord[]): BranchTree {
+  return new BranchTree(
+    records.map(({ branchId: id, parent, header }) => {
+      const messageId = (header as RowHeader).fork?.messageId;
+      return { id, ...(parent && { parentId: parent.branchId }), ...(messageId && { forkMessageId: messageId }) };
+    }),
+  );
+}
+
+export function describeBranch(record: BranchRecord, tree: BranchTree): BranchInfo {
+  const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
+  const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
+  return {
+    sessionId,
+    id: branchId,
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    tags,
+    metadata,
+    createdAt,
+    lastActivity: activeAt,
+    seq,
+    messageCount: messages,
+    ...(turn && { openTurnId: turn }),
+    ...(parent && { fork: describeFork(parent, fork) }),
+    ...tree.place(branchId),
+  };
+}
+
+/** The branch at its view; the view may grow afterwards, the picture does not. */
+export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
+  const { messages, turns, open, state, seq } = view;
+  const still: BranchView = { ...view, staged: view.staged.slice(), compactions: view.compactions.slice() };
+  const counts = { messages: messages.length, turns: turns.length };
+  let shown: readonly Message[] | undefined;
+  let closed: readonly TurnRecord[] | undefined;
+  return {
+    ...info,
+    seq,
+    messageCount: counts.messages,
+    get messages() {
+      shown ??= messages.slice(0, counts.messages);
+      return shown;
+    },
+    get turns() {
+      closed ??= turns.slice(0, counts.turns);
+      return closed;
+    },
+    get runs() {
+      return runsOf(this.turns, [...still.staged, ...(open ? [open] : [])]);
+    },
+    ...(open && { uncommittedTurn: open }),
+    stagedTurns: still.staged,
+    state,
+    interactions: view.interactions.slice(),
+    transcript() {
+      return transcript({ ...still, messages: this.messages as Message[] });
+    },
+  };
+}
+
+function describeFork(parent: NonNullable<BranchRecord["parent"]>, fork: RowHeader["fork"]): Fork {
+  return {
+    forkedFrom: parent.branchId,
+    ...(fork?.messageId && { forkedAtMessageId: fork.messageId }),
+    forkedAtMessageIndex: (fork?.messages ?? 0) - 1,
+    forkedAtSeq: parent.seq,
+  };
+}
+
+function runsOf(closed: readonly TurnRecord[], unclosed: readonly OpenTurn[]): RunInfo[] {
+  const runs: RunInfo[] = [];
+  for (const turn of [...closed, ...unclosed]) {
+    const end = "status" in turn ? { status: turn.status, endedAt: turn.endedAt } : { status: "open" as const };
+    for (const [i, run] of turn.runs.entries()) {
+      const next = turn.runs[i + 1];
+      const how = next ? { status: "interrupted" as const, endedAt: next.startedAt } : end;
+      runs.push({ ...run, turnId: turn.id, ...how });
+    }
+  }
+  return runs;
+}

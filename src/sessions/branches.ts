@@ -1,0 +1,178 @@
+// Commands on branches, forks and reverts aside (fork.ts).
+
+import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
+import { encodeJson, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import type { Draft } from "../events/index.ts";
+import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
+import { encodeDrafts } from "../log/journal.ts";
+import type { BranchTree, RowHeader } from "../projection/index.ts";
+import { type Branch, type BranchInfo, describeBranch, pictureBranch, treeOf } from "./branch.ts";
+import { whileFree } from "./claims.ts";
+import type { Context, Scope } from "./context.ts";
+import { mainBranch } from "./session.ts";
+
+/** What a person says about a branch. */
+export interface BranchDetails {
+  readonly name?: string;
+  readonly description?: string;
+  readonly tags?: string[];
+  readonly metadata?: JsonObject;
+}
+
+/** `null` removes; keys of metadata are merged. */
+export interface BranchPatch {
+  readonly name?: string | null;
+  readonly description?: string | null;
+  readonly tags?: string[] | null;
+  readonly metadata?: JsonObject;
+}
+
+/** The branch meant by a scope that may leave it out. */
+export async function resolveBranch({ store }: Context, scope: Scope): Promise<BranchRef> {
+  checkId(scope.sessionId, "session");
+  const { sessionId, branchId } = scope;
+  if (branchId !== undefined) {
+    checkId(branchId, "branch");
+    return { sessionId, branchId };
+  }
+  const branches = await store.listBranches(sessionId);
+  if (branches.length === 1) return branches[0]!;
+  const branchIds = branches.map((branch) => branch.branchId);
+  throw new BoughError(
+    "branch_ambiguous",
+    `Session "${sessionId}" has ${branchIds.length} branches (${branchIds.slice(0, 5).join(", ")}${branchIds.length > 5 ? " …" : ""}); say which one.`,
+    { data: { sessionId, branchIds } },
+  );
+}
+
+export async function createBranch(
+  context: Context,
+  sessionId: string,
+  { branchId = context.ids.next(), ...details }: BranchDetails & { branchId?: string },
+): Promise<BranchInfo> {
+  checkId(sessionId, "session");
+  checkId(branchId, "branch");
+  const named = checkDetails({ name: branchId, ...details });
+  const created = { type: "branch.created", id: context.ids.next(), at: context.clock.now(), ...named } as Draft;
+  const header = { ...named, messages: 0 } as JsonObject;
+  await context.store.createBranch(sessionId, { id: branchId, header, events: encodeDrafts([created]) });
+  return getBranch(context, { sessionId, branchId });
+}
+
+export async function listBranches({ store }: Context, sessionId: string): Promise<BranchInfo[]> {
+  checkId(sessionId, "session");
+  const records = await store.listBranches(sessionId);
+  const tree = treeOf(records);
+  return records.map((record) => describeBranch(record, tree));
+}
+
+export async function getBranch(context: Context, ref: BranchRef): Promise<BranchInfo> {
+  const { record, tree } = await locate(context, ref);
+  return describeBranch(record, tree);
+}
+
+/** The branch and those forked from the same source at the same point, the source first. */
+export async function siblings(context: Context, ref: BranchRef): Promise<BranchInfo[]> {
+  const { records, tree } = await locate(context, ref);
+  const byId = new Map(records.map((record) => [record.branchId, record]));
+  return tree.siblingsOf(ref.branchId).map((id) => describeBranch(byId.get(id)!, tree));
+}
+
+/**
+ * The branch now, or as it was at a position. Complete turns that nobody saved are discarded when the branch is loaded
+ * now, unless a run is active on it.
+ */
+export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
+  const ref = await resolveBranch(context, scope);
+  if (options.at !== undefined) {
+    const { record, tree } = await locate(context, ref);
+    if (options.at > record.seq) throw refuse.notOnBranch(ref, options.at, record.seq);
+    return pictureBranch(describeBranch(record, tree), await context.views.loadAt(ref, options.at));
+  }
+  const { view } = await context.views.load(ref);
+  if (view.staged.length > 0) await discardStaged(context, ref);
+  return holdBranch(context, ref);
+}
+
+/** The branch as it is, staged turns included: for whoever holds it in hand. */
+export async function holdBranch(context: Context, ref: BranchRef): Promise<Branch> {
+  const { view } = await context.views.load(ref);
+  const { record, tree } = await locate(context, ref);
+  return pictureBranch(describeBranch(record, tree), view);
+}
+
+export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
+  checkId(ref.sessionId, "session");
+  checkId(ref.branchId, "branch");
+  const { metadata: metadataPatch, ...rest } = checkDetails(patch);
+  // The metadata is merged with what is there, so a write in between means merging again.
+  for (;;) {
+    const record = await context.store.getBranch(ref);
+    if (!record) throw refuse.branchNotFound(ref);
+    const metadata = metadataPatch && mergePatch((record.header as RowHeader).metadata ?? {}, metadataPatch);
+    const changes = { ...rest, ...(metadata && { metadata }) };
+    const draft = { type: "branch.updated", id: context.ids.next(), at: context.clock.now(), ...changes } as Draft;
+    try {
+      await context.journal.append(ref, [draft], { expectedSeq: record.seq, header: changes as JsonObject });
+      return await getBranch(context, ref);
+    } catch (error) {
+      if (!BoughError.is(error, "sequence_conflict")) throw error;
+    }
+  }
+}
+
+export async function deleteBranch(
+  context: Context,
+  ref: BranchRef,
+  options: { recursive?: boolean } = {},
+): Promise<readonly string[]> {
+  checkId(ref.sessionId, "session");
+  checkId(ref.branchId, "branch");
+  if (ref.branchId === mainBranch) {
+    throw new BoughError("branch_protected", `Branch "${mainBranch}" can't be deleted; delete the session instead.`, {
+      data: { ...ref },
+    });
+  }
+  const removed = await context.store.deleteBranch(ref, options);
+  for (const branchId of removed) context.views.forget({ sessionId: ref.sessionId, branchId });
+  return removed;
+}
+
+/** Checks what a person says about a branch; leaves out what is not said. */
+export function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof BranchPatch>> {
+  const said: BranchPatch = Object.fromEntries(
+    (["name", "description", "tags", "metadata"] as const)
+      .filter((key) => details[key] !== undefined)
+      .map((key) => [key, details[key]]),
+  );
+  encodeJson(said, "What is said about a branch", metadataLimits);
+  return said as Partial<Pick<T, keyof BranchPatch>>;
+}
+
+async function locate(
+  { store }: Context,
+  ref: BranchRef,
+): Promise<{ record: BranchRecord; records: readonly BranchRecord[]; tree: BranchTree }> {
+  checkId(ref.sessionId, "session");
+  checkId(ref.branchId, "branch");
+  const records = await store.listBranches(ref.sessionId);
+  const record = records.find(({ branchId }) => branchId === ref.branchId);
+  if (!record) throw refuse.branchNotFound(ref);
+  return { record, records, tree: treeOf(records) };
+}
+
+async function discardStaged(context: Context, ref: BranchRef): Promise<void> {
+  await whileFree(context, ref, (view) =>
+    view.staged.map(({ id: turnId }) => ({
+      type: "turn.discarded",
+      id: context.ids.next(),
+      at: context.clock.now(),
+      turnId,
+      reason: "never saved",
+    })),
+  ).catch((error: unknown) => {
+    // Whoever runs on the branch still has its staged turns in hand.
+    if (!BoughError.is(error, "run_active")) throw error;
+  });
+}

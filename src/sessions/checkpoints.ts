@@ -1,0 +1,160 @@
+// Checkpoints: named positions of a branch. One row each, never a copy of the messages; retention removes rows, never facts.
+
+import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { BranchRef, CheckpointRecord } from "../log/store.ts";
+import type { BranchView } from "../projection/index.ts";
+import type { Branch } from "./branch.ts";
+import { loadBranch, resolveBranch } from "./branches.ts";
+import type { Context, Scope } from "./context.ts";
+import { forkBranch, revertBranch } from "./fork.ts";
+import type { Retention } from "./retention.ts";
+
+/** What led to a checkpoint. */
+export type CheckpointSource = "input" | "loop" | "manual" | "turn";
+
+/** A manifest entry. */
+export interface Checkpoint {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly branchId: string;
+  /** The position it names. */
+  readonly seq: number;
+  readonly createdAt: number;
+  /** The iteration it was taken at; -1 outside a turn. */
+  readonly step: number;
+  /** How many messages the branch had. */
+  readonly messageIndex: number;
+  readonly source: CheckpointSource;
+  /** The turn that was in flight. */
+  readonly turnId?: string;
+  readonly label?: string;
+}
+
+export interface CheckpointRequest {
+  readonly id?: string;
+  readonly label?: string;
+  readonly step?: number;
+  readonly source?: CheckpointSource;
+  /** Applied to the branch's checkpoints right after the save. */
+  readonly retention?: Retention;
+}
+
+export async function saveCheckpoint(
+  context: Context,
+  scope: Scope,
+  request: CheckpointRequest = {},
+): Promise<Checkpoint> {
+  const ref = await resolveBranch(context, scope);
+  const { id = context.ids.next(), label, step, source = "manual", retention } = request;
+  checkId(id, "checkpoint");
+  const { view } = await context.views.load(ref);
+  const messages = view.messages.length + (view.open?.messages.length ?? 0);
+  const data: JsonObject = {
+    step: step ?? (view.open ? iterationsOf(view) : -1),
+    messages,
+    source,
+    ...(view.open && { turnId: view.open.id }),
+    ...(label !== undefined && { label }),
+  };
+  const record = await context.store.saveCheckpoint(ref, { id, seq: view.seq, data });
+  if (retention) await applyRetention(context, ref, retention);
+  return describe(ref, record);
+}
+
+/** The manifest, newest first: of one branch, or of every branch of the session. */
+export async function listCheckpoints(context: Context, scope: Scope): Promise<Checkpoint[]> {
+  const refs =
+    scope.branchId === undefined
+      ? await context.store.listBranches(scope.sessionId)
+      : [await resolveBranch(context, scope)];
+  const lists = await Promise.all(
+    refs.map(async (ref) => (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record))),
+  );
+  return refs.length === 1 ? lists[0]! : lists.flat().sort((a, b) => b.createdAt - a.createdAt || b.seq - a.seq);
+}
+
+/**
+ * The branch at a checkpoint, ready to go on. When the branch has moved past it: `checkpoint_stale`, unless the caller
+ * asks for a new branch from there (`fork`) or for the branch to go back to it (`revert`).
+ */
+export async function loadAtCheckpoint(
+  context: Context,
+  scope: Scope,
+  checkpointId: string,
+  options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
+): Promise<Branch> {
+  const ref = await resolveBranch(context, scope);
+  const checkpoint = await findCheckpoint(context, ref, checkpointId);
+  const { view } = await context.views.load(ref);
+  if (!isStale(view, checkpoint)) return loadBranch(context, ref);
+  const { ifStale = "refuse", newBranchId } = options;
+  if (ifStale === "fork") {
+    const request = { ...ref, fromSeq: checkpoint.seq, ...(newBranchId !== undefined && { newBranchId }) };
+    const { id } = await forkBranch(context, request);
+    return loadBranch(context, { sessionId: ref.sessionId, branchId: id });
+  }
+  if (ifStale === "revert") {
+    await revertBranch(context, { ...ref, toSeq: checkpoint.seq, checkpointId });
+    return loadBranch(context, ref);
+  }
+  throw new BoughError(
+    "checkpoint_stale",
+    `Branch "${ref.branchId}" has moved past checkpoint "${checkpointId}"; fork there or revert to it.`,
+    { data: { ...ref, checkpointId, seq: checkpoint.seq, newest: view.seq } },
+  );
+}
+
+export async function applyRetention(context: Context, ref: BranchRef, retention: Retention): Promise<number> {
+  const records = await context.store.listCheckpoints(ref);
+  const doomed = retention.surplus(records, context.clock.now());
+  return doomed.length > 0 ? context.store.deleteCheckpoints(ref, doomed) : 0;
+}
+
+/** Clears the checkpoints taken inside a turn that has closed; those kept for time travel stay. */
+export async function clearTurnCheckpoints(
+  context: Context,
+  ref: BranchRef,
+  turnId: string,
+  retention: Retention,
+): Promise<number> {
+  if (retention.keepsHistory) return 0;
+  const records = await context.store.listCheckpoints(ref);
+  const doomed = records.filter(({ data }) => data.turnId === turnId).map(({ id }) => id);
+  return doomed.length > 0 ? context.store.deleteCheckpoints(ref, doomed) : 0;
+}
+
+async function findCheckpoint(context: Context, ref: BranchRef, checkpointId: string): Promise<Checkpoint> {
+  const record = (await context.store.listCheckpoints(ref)).find(({ id }) => id === checkpointId);
+  if (record) return describe(ref, record);
+  throw new BoughError("checkpoint_not_found", `Branch "${ref.branchId}" has no checkpoint "${checkpointId}".`, {
+    data: { ...ref, checkpointId },
+  });
+}
+
+/** A checkpoint inside a turn is current while that turn is open; one between turns, until the next turn begins. */
+function isStale(view: BranchView, { turnId, seq, messageIndex }: Checkpoint): boolean {
+  if (turnId !== undefined) return view.open?.id !== turnId;
+  const newest = view.open ?? view.staged.at(-1) ?? view.turns.at(-1);
+  return (newest !== undefined && newest.from > seq) || view.messages.length !== messageIndex;
+}
+
+function iterationsOf(view: BranchView): number {
+  return view.open?.messages.filter(({ role }) => role === "assistant").length ?? 0;
+}
+
+function describe({ sessionId, branchId }: BranchRef, { id, seq, createdAt, data }: CheckpointRecord): Checkpoint {
+  return {
+    id,
+    sessionId,
+    branchId,
+    seq,
+    createdAt,
+    step: Number(data.step ?? -1),
+    messageIndex: Number(data.messages ?? 0),
+    source: (data.source ?? "manual") as CheckpointSource,
+    ...(typeof data.turnId === "string" && { turnId: data.turnId }),
+    ...(typeof data.label === "string" && { label: data.label }),
+  };
+}

@@ -1,0 +1,54 @@
+// Holding a branch: every fact of a turn is appended by whoever holds the branch's run slot.
+
+import { BoughError } from "../base/errors.ts";
+import { ownerIsDead } from "../base/owner.ts";
+import type { Draft } from "../events/index.ts";
+import type { Written } from "../log/journal.ts";
+import type { AppendOptions, BranchRef, ClaimOptions } from "../log/store.ts";
+import { type BranchView, turnPatch } from "../projection/index.ts";
+import type { Context } from "./context.ts";
+
+/** How long a claim holds without being renewed. */
+export const defaultLeaseMs = 30_000;
+
+/**
+ * Appends and claims the run slot in one step. A claim whose process is known to be dead is taken over at once; being
+ * wrong about that is safe, because the epoch fences the old owner out.
+ */
+export async function appendClaiming(
+  context: Context,
+  ref: BranchRef,
+  drafts: readonly Draft[],
+  { claim, ...options }: Omit<AppendOptions, "claim"> & { claim: Omit<ClaimOptions, "owner"> },
+): Promise<Written> {
+  const asked = { ...claim, owner: context.owner };
+  try {
+    return await context.journal.append(ref, drafts, { ...options, claim: asked });
+  } catch (error) {
+    if (!BoughError.is(error, "run_active") || !ownerIsDead(String(error.data.owner))) throw error;
+    const over = error.data.epoch as number;
+    return await context.journal.append(ref, drafts, { ...options, claim: { ...asked, over } });
+  }
+}
+
+/** Decides facts on the newest view and appends them while nobody runs on the branch; `run_active` when somebody does. */
+export async function whileFree(
+  context: Context,
+  ref: BranchRef,
+  decide: (view: BranchView) => readonly Draft[] | Promise<readonly Draft[]>,
+  header?: (view: BranchView) => AppendOptions["header"],
+): Promise<Written | undefined> {
+  for (;;) {
+    const { view } = await context.views.load(ref);
+    const expectedSeq = view.seq;
+    const drafts = await decide(view);
+    if (drafts.length === 0) return undefined;
+    const patch = header ? header(view) : turnPatch(view, drafts);
+    const claim = { runId: context.ids.next(), leaseMs: defaultLeaseMs };
+    try {
+      return await appendClaiming(context, ref, drafts, { expectedSeq, claim, release: true, header: patch ?? {} });
+    } catch (error) {
+      if (!BoughError.is(error, "sequence_conflict")) throw error;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// Content: uploads stored once per session under the hash of their bytes, visible to a branch and its descendants.
+
+import { BoughError } from "../base/errors.ts";
+import type { ContentRecord } from "../log/store.ts";
+import { resolveBranch } from "./branches.ts";
+import type { Context, Scope } from "./context.ts";
+
+/** How messages refer to stored content. */
+export type ContentUri = `bough-content://${string}`;
+
+export interface Content extends ContentRecord {
+  readonly uri: ContentUri;
+}
+
+export interface NewContent {
+  readonly bytes: Uint8Array;
+  readonly mediaType?: string;
+  readonly name?: string;
+}
+
+export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
+  const ref = await resolveBranch(context, scope);
+  const { bytes, mediaType = "application/octet-stream", name } = content;
+  const id = await sha256(bytes);
+  const record = await context.store.putContent(ref, { id, bytes, mediaType, ...(name !== undefined && { name }) });
+  return withUri(record);
+}
+
+export async function getContent(
+  context: Context,
+  scope: Scope,
+  idOrUri: string,
+): Promise<{ content: Content; bytes: Uint8Array }> {
+  const ref = await resolveBranch(context, scope);
+  const id = contentId(idOrUri);
+  const found = await context.store.getContent(ref, id);
+  if (found) return { content: withUri(found.record), bytes: found.bytes };
+  throw new BoughError("content_not_found", `Branch "${ref.branchId}" sees no content "${id}".`, {
+    data: { ...ref, contentId: id },
+  });
+}
+
+export async function listContent(context: Context, scope: Scope): Promise<Content[]> {
+  const ref = await resolveBranch(context, scope);
+  return (await context.store.listContent(ref)).map(withUri);
+}
+
+export async function deleteContent(context: Context, scope: Scope, idOrUri: string): Promise<boolean> {
+  const ref = await resolveBranch(context, scope);
+  return context.store.deleteContent(ref, contentId(idOrUri));
+}
+
+function withUri(record: ContentRecord): Content {
+  return { ...record, uri: `bough-content://sha256/${record.id}` };
+}
+
+function contentId(idOrUri: string): string {
+  const id = idOrUri.replace(/^bough-content:\/\/sha256\//, "");
+  if (/^[0-9a-f]{64}$/.test(id)) return id;
+  throw new BoughError("invalid_argument", `"${idOrUri}" is not a content id.`, { data: { contentId: idOrUri } });
+}
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

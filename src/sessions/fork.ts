@@ -1,0 +1,121 @@
+// Fork and revert: a new branch from a position, or the same branch back at one. Neither copies or erases a fact.
+
+import { checkId } from "../base/ids.ts";
+import { diffPatch, type JsonObject } from "../base/json.ts";
+import { callsOf, type Draft } from "../events/index.ts";
+import { encodeDrafts } from "../log/journal.ts";
+import type { BranchRef } from "../log/store.ts";
+import { type BranchView, copyView, fold, headerRow, stateOf } from "../projection/index.ts";
+import type { BranchInfo } from "./branch.ts";
+import { type BranchDetails, checkDetails, getBranch, resolveBranch } from "./branches.ts";
+import { whileFree } from "./claims.ts";
+import type { Context, Scope } from "./context.ts";
+import { type Position, resolvePosition, type Target } from "./position.ts";
+
+export interface ForkRequest extends Scope, BranchDetails {
+  /** The last message the fork shares; without a point, the latest. */
+  readonly from?: string;
+  /** Instead: how many messages it shares (index 4 keeps messages 0 to 3). */
+  readonly fromMessageIndex?: number;
+  /** Instead: the last position of the log it shares. */
+  readonly fromSeq?: number;
+  readonly newBranchId?: string;
+  /** Branch-scoped state: as of the fork point (default), as it is now, or none. */
+  readonly state?: "fork-point" | "current" | "none";
+}
+
+export interface RevertRequest extends Scope {
+  /** The last message that stays. */
+  readonly to?: string;
+  /** Instead: how many messages stay. */
+  readonly toMessageIndex?: number;
+  /** Instead: the position to go back to. */
+  readonly toSeq?: number;
+  readonly checkpointId?: string;
+}
+
+export async function forkBranch(context: Context, request: ForkRequest): Promise<BranchInfo> {
+  const source = await resolveBranch(context, request);
+  const { newBranchId = context.ids.next(), state = "fork-point" } = request;
+  checkId(newBranchId, "branch");
+  const details = checkDetails({ name: newBranchId, ...request });
+  const { view } = await context.views.load(source);
+  const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
+  const target = { messageId, messageIndex, seq } as Target;
+  const position = await resolvePosition(context, source, view, target);
+  const set = await stateChange(context, source, view, position, state);
+  const shared = { messages: position.messages, ...(position.messageId && { messageId: position.messageId }) };
+  const forked = {
+    type: "branch.forked",
+    id: context.ids.next(),
+    at: context.clock.now(),
+    from: { branchId: source.branchId, seq: position.seq },
+    ...shared,
+    ...(set && { set }),
+    ...details,
+  } as Draft;
+  const header = { ...details, messages: messagesAfterCut(view, position), fork: shared } as JsonObject;
+  await context.store.createBranch(source.sessionId, {
+    id: newBranchId,
+    parent: { branchId: source.branchId, seq: position.seq },
+    header,
+    events: encodeDrafts([forked]),
+  });
+  return getBranch(context, { sessionId: source.sessionId, branchId: newBranchId });
+}
+
+export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
+  const ref = await resolveBranch(context, request);
+  const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
+  let after: BranchView | undefined;
+  await whileFree(
+    context,
+    ref,
+    async (view) => {
+      const position = await resolvePosition(context, ref, view, { messageId, messageIndex, seq: toSeq } as Target);
+      const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
+      const set = diffPatch(stateOf(view), then);
+      const reverted = {
+        type: "branch.reverted",
+        id: context.ids.next(),
+        at: context.clock.now(),
+        to: position.seq,
+        messages: position.messages,
+        ...(position.messageId && { messageId: position.messageId }),
+        ...(checkpointId && { checkpointId }),
+        ...(Object.keys(set).length > 0 && { set }),
+      } as Draft<"branch.reverted">;
+      after = copyView(view);
+      fold(after, { ...reverted, seq: view.seq + 1 });
+      return [reverted];
+    },
+    () => ({ ...headerRow(after!), turn: null }),
+  );
+  return getBranch(context, ref);
+}
+
+async function stateChange(
+  context: Context,
+  source: BranchRef,
+  view: BranchView,
+  position: Position,
+  choice: NonNullable<ForkRequest["state"]>,
+): Promise<JsonObject | undefined> {
+  if (choice === "fork-point" && position.stateSeq === undefined) return undefined;
+  const inherited = await context.views.stateAt(source, position.seq);
+  const wanted =
+    choice === "none"
+      ? {}
+      : choice === "current"
+        ? stateOf(view)
+        : await context.views.stateAt(source, position.stateSeq!);
+  const set = diffPatch(inherited, wanted);
+  return Object.keys(set).length > 0 ? set : undefined;
+}
+
+/** A cut right after a call leaves it without its result; the child answers it with one more message. */
+function messagesAfterCut(view: BranchView, { messages }: Position): number {
+  const unclosed = [...view.staged, ...(view.open ? [view.open] : [])].flatMap((turn) => turn.messages);
+  const last = view.messages[messages - 1] ?? unclosed[messages - 1 - view.messages.length];
+  return last && callsOf(last).length > 0 ? messages + 1 : messages;
+}

@@ -1,0 +1,119 @@
+// Reading the log: pages of events, the newest messages without the rest, and everything as it comes.
+
+import { BoughError } from "../base/errors.ts";
+import {
+  type Fact,
+  type KeptEvent,
+  keptEvent,
+  type Message,
+  type UnknownEvent,
+  type UnknownFact,
+} from "../events/index.ts";
+import { type BranchRef, type ReadOptions, refuse } from "../log/index.ts";
+import { emptyView, fold } from "../projection/index.ts";
+import { resolveBranch } from "./branches.ts";
+import type { Context, Scope } from "./context.ts";
+
+/** A fact with its address, as subscribers see it. */
+export type LogEvent = KeptEvent | UnknownEvent;
+
+export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
+  const ref = await resolveBranch(context, scope);
+  const { facts } = await context.journal.read(ref, options);
+  return facts.map((fact) => address(ref, fact));
+}
+
+/**
+ * Every event after a position, each once and in order, and then those to come. Ends when the signal aborts or the loop
+ * is left; `branch_not_found` when the branch is deleted meanwhile.
+ */
+export async function* watchEvents(
+  context: Context,
+  scope: Scope,
+  options: { after?: number; signal?: AbortSignal } = {},
+): AsyncGenerator<LogEvent> {
+  const ref = await resolveBranch(context, scope);
+  const left = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
+  let after = options.after ?? 0;
+  try {
+    while (!signal.aborted) {
+      const { facts } = await context.journal.read(ref, { after });
+      for (const fact of facts) {
+        if (signal.aborted) return;
+        after = fact.seq;
+        yield address(ref, fact);
+      }
+      if (facts.length === 0) await context.store.watch(ref, after, signal);
+    }
+  } finally {
+    left.abort();
+  }
+}
+
+export interface MessagePage {
+  readonly messages: readonly Message[];
+  /** Pass it as `before` to get what came earlier; absent at the beginning. */
+  readonly before?: number;
+}
+
+/**
+ * The newest messages of closed turns: whole turns, at least `last` messages when there are that many. Reads only about
+ * that much of the log, however long the branch is.
+ */
+export async function readMessages(
+  context: Context,
+  scope: Scope,
+  options: { last?: number; before?: number } = {},
+): Promise<MessagePage> {
+  const ref = await resolveBranch(context, scope);
+  const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;
+  if (!Number.isInteger(last) || last < 1) throw new BoughError("invalid_argument", "last is a number of messages.");
+  const tail = await readTail(context, ref, last, before);
+  if (tail) return tail;
+  // A hard compaction replaced messages that a reader from the end can't know; fold the whole branch.
+  const record = await context.store.getBranch(ref);
+  if (!record) throw refuse.branchNotFound(ref);
+  const { messages } = await context.views.loadAt(ref, Math.min(record.seq, before - 1));
+  return { messages };
+}
+
+async function readTail(
+  context: Context,
+  ref: BranchRef,
+  last: number,
+  before: number,
+): Promise<MessagePage | undefined> {
+  const newestFirst: (Fact | UnknownFact)[] = [];
+  let end = before;
+  for (let limit = Math.min(2 * last + 20, 1000); ; limit = 1000) {
+    const page = (await context.journal.read(ref, { before: end, limit, reverse: true })).facts;
+    for (const fact of page) {
+      if (fact.seq >= end) continue;
+      if (fact.type === "history.compacted" && fact.retention === "hard") return undefined;
+      newestFirst.push(fact);
+      // What lies between a revert and where it went back to is not part of the branch any more.
+      end = fact.type === "branch.reverted" ? fact.to + 1 : fact.seq;
+    }
+    if (page.length < limit || end <= 1) return { messages: foldTail(newestFirst) };
+    const start = newestFirst.findLastIndex((fact) => fact.type === "turn.started");
+    const messages = foldTail(newestFirst.slice(0, start + 1));
+    if (messages.length >= last) return { messages, before: newestFirst[start]!.seq };
+  }
+}
+
+/** Folds facts given newest first that begin in the middle of the log. */
+function foldTail(newestFirst: readonly (Fact | UnknownFact)[]): readonly Message[] {
+  const view = emptyView();
+  for (const fact of newestFirst.toReversed()) {
+    view.seq = fact.seq - 1;
+    // What a cut removes was not read; only its closing of an open turn matters here.
+    const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
+    fold(view, isCut ? { ...fact, messages: Number.MAX_SAFE_INTEGER } : fact);
+  }
+  return view.messages;
+}
+
+function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
+  return keptEvent(fact, { sessionId: ref.sessionId, branchId: ref.branchId });
+}

@@ -1,0 +1,283 @@
+// Commands on sessions and branches: read, decide, append. Usable without any agent.
+
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Ids, randomIds } from "../base/ids.ts";
+import { processOwner } from "../base/owner.ts";
+import { Journal } from "../log/journal.ts";
+import type { MaintenanceReport, ReadOptions, SessionQuery, Store } from "../log/store.ts";
+import type { Branch, BranchInfo } from "./branch.ts";
+import * as branches from "./branches.ts";
+import * as checkpoints from "./checkpoints.ts";
+import * as cleaning from "./cleaning.ts";
+import * as content from "./content.ts";
+import type { Context, Scope } from "./context.ts";
+import * as forks from "./fork.ts";
+import * as history from "./history.ts";
+import * as objects from "./objects.ts";
+import { openStore } from "./open-store.ts";
+import * as sessions from "./session.ts";
+import * as turns from "./turns.ts";
+import { Views } from "./views.ts";
+
+export type { Branch, BranchInfo, Fork, RunInfo } from "./branch.ts";
+export type { BranchDetails, BranchPatch } from "./branches.ts";
+export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
+export type { InactiveSessions } from "./cleaning.ts";
+export type { Content, ContentUri, NewContent } from "./content.ts";
+export type { Scope } from "./context.ts";
+export type { ForkRequest, RevertRequest } from "./fork.ts";
+export type { LogEvent, MessagePage } from "./history.ts";
+export type { SessionAndBranch } from "./objects.ts";
+export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
+export type { Session, SessionList, SessionPatch } from "./session.ts";
+export type { NewMessage, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
+
+export interface SessionsOptions {
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  /** The name under which branches are held; by default this host and process. */
+  readonly owner?: string;
+}
+
+/**
+ * Sessions, branches, turns, checkpoints and content on a store: an object, a directory, or a URL.
+ *
+ * @example
+ * const sessions = await openSessions("./sessions");
+ * await sessions.createSession("user-123");
+ * await sessions.appendTurn({ sessionId: "user-123" }, [
+ *   { role: "user", content: "Hello" },
+ *   { role: "assistant", content: "Hello! What shall we build?" },
+ * ]);
+ * const fork = await sessions.forkBranch({ sessionId: "user-123", newBranchId: "formal" });
+ */
+export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
+  const { clock = systemClock, ids = randomIds, owner = processOwner() } = options;
+  const opened = await openStore(store, { clock });
+  const journal = new Journal(opened);
+  return new Sessions({ store: opened, journal, views: new Views(opened, journal), clock, ids, owner });
+}
+
+/** Everything that can be done with sessions and branches without an agent. */
+export class Sessions {
+  readonly #context: Context;
+
+  /** Use `openSessions`. */
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  get store(): Store {
+    return this.#context.store;
+  }
+
+  // Sessions
+
+  /** Creates a session and its branch "main"; `session_exists` when the id is taken. */
+  createSession(id?: string, options: sessions.SessionPatch = {}): Promise<sessions.Session> {
+    return sessions.createSession(this.#context, id, options);
+  }
+
+  /** `session_not_found` when there is none. */
+  getSession(sessionId: string): Promise<sessions.Session> {
+    return sessions.getSession(this.#context, sessionId);
+  }
+
+  /** A page of sessions, newest activity first, optionally only those with certain metadata. */
+  listSessions(query: SessionQuery = {}): Promise<sessions.SessionList> {
+    return sessions.listSessions(this.#context, query);
+  }
+
+  /** Merge patches: keys are added or overwritten, `null` removes. */
+  updateSession(
+    sessionId: string,
+    patch: sessions.SessionPatch,
+    options: { expectedVersion?: number } = {},
+  ): Promise<sessions.Session> {
+    return sessions.updateSession(this.#context, sessionId, patch, options);
+  }
+
+  /** Removes the session and all that belongs to it; `run_active` while something runs. */
+  deleteSession(sessionId: string): Promise<void> {
+    return sessions.deleteSession(this.#context, sessionId);
+  }
+
+  // Branches
+
+  /** Creates an empty branch that is nobody's fork. */
+  createBranch(sessionId: string, details: branches.BranchDetails & { branchId?: string } = {}): Promise<BranchInfo> {
+    return branches.createBranch(this.#context, sessionId, details);
+  }
+
+  /** The branch with its messages and state, now or at an earlier position; complete turns nobody saved are discarded. */
+  loadBranch(sessionId: string, branchId?: string, options: { at?: number } = {}): Promise<Branch> {
+    return branches.loadBranch(this.#context, scopeOf(sessionId, branchId), options);
+  }
+
+  /** What listings show of one branch, without reading its log. */
+  getBranch(sessionId: string, branchId: string): Promise<BranchInfo> {
+    return branches.getBranch(this.#context, { sessionId, branchId });
+  }
+
+  /** All branches of the session, oldest first, each with its place in the tree. */
+  listBranches(sessionId: string): Promise<BranchInfo[]> {
+    return branches.listBranches(this.#context, sessionId);
+  }
+
+  /** Name, description and tags are replaced (`null` removes), metadata is merged. */
+  updateBranch(sessionId: string, branchId: string, patch: branches.BranchPatch): Promise<BranchInfo> {
+    return branches.updateBranch(this.#context, { sessionId, branchId }, patch);
+  }
+
+  /** The branch and those forked from the same source at the same point, the source first. */
+  siblings(sessionId: string, branchId: string): Promise<BranchInfo[]> {
+    return branches.siblings(this.#context, { sessionId, branchId });
+  }
+
+  /** A new branch that shares this one's log up to a point; nothing is copied. */
+  forkBranch(request: forks.ForkRequest): Promise<BranchInfo> {
+    return forks.forkBranch(this.#context, request);
+  }
+
+  /** Takes the branch back to a point; the log keeps what happened. */
+  revertBranch(request: forks.RevertRequest): Promise<BranchInfo> {
+    return forks.revertBranch(this.#context, request);
+  }
+
+  /** Returns the ids removed. "main" is protected; a branch with forks needs `recursive`. */
+  deleteBranch(sessionId: string, branchId: string, options: { recursive?: boolean } = {}): Promise<readonly string[]> {
+    return branches.deleteBranch(this.#context, { sessionId, branchId }, options);
+  }
+
+  // Turns
+
+  /** Begins a turn with its input and holds the branch until the turn closes. */
+  beginTurn(
+    scope: Scope,
+    input: string | readonly turns.NewMessage[],
+    options: turns.TurnOptions = {},
+  ): Promise<turns.TurnWriter> {
+    return turns.beginTurn(this.#context, scope, input, options);
+  }
+
+  /** Takes up the turn that a crash left open; `nothing_to_resume` when there is none. */
+  resumeTurn(scope: Scope, options: turns.TurnOptions = {}): Promise<turns.TurnWriter> {
+    return turns.resumeTurn(this.#context, scope, options);
+  }
+
+  /** A whole turn in one append. */
+  appendTurn(scope: Scope, messages: readonly turns.NewMessage[], close: turns.TurnClose & turns.TurnOptions = {}) {
+    return turns.appendTurn(this.#context, scope, messages, close);
+  }
+
+  // Objects in hand
+
+  /** Loads both, creating what is missing. */
+  loadSessionAndBranch(sessionId: string, branchId?: string): Promise<objects.SessionAndBranch> {
+    return objects.loadSessionAndBranch(this.#context, scopeOf(sessionId, branchId));
+  }
+
+  /** Saves the session's changed metadata and state and the branch's complete turns that wait. */
+  saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SessionAndBranch> {
+    return objects.saveSessionAndBranch(this.#context, { session, branch });
+  }
+
+  // Checkpoints
+
+  /** Names the branch's newest position. */
+  saveCheckpoint(scope: Scope, request: checkpoints.CheckpointRequest = {}): Promise<checkpoints.Checkpoint> {
+    return checkpoints.saveCheckpoint(this.#context, scope, request);
+  }
+
+  /** The manifest, newest first; of the whole session when the branch is left out. */
+  listCheckpoints(scope: Scope): Promise<checkpoints.Checkpoint[]> {
+    return checkpoints.listCheckpoints(this.#context, scope);
+  }
+
+  /** The branch at a checkpoint; `checkpoint_stale` when it has moved on, unless asked to fork or revert. */
+  loadAtCheckpoint(
+    scope: Scope,
+    checkpointId: string,
+    options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
+  ): Promise<Branch> {
+    return checkpoints.loadAtCheckpoint(this.#context, scope, checkpointId, options);
+  }
+
+  // Cleaning
+
+  /** Keeps the newest checkpoints (10 by default) of each branch; returns how many went. */
+  pruneCheckpoints(sessionId: string, options: { keepLatest?: number } = {}): Promise<number> {
+    return cleaning.pruneCheckpoints(this.#context, sessionId, options);
+  }
+
+  /** Removes checkpoints by id; returns how many were there. */
+  deleteCheckpoints(sessionId: string, ids: readonly string[]): Promise<number> {
+    return cleaning.deleteCheckpoints(this.#context, sessionId, ids);
+  }
+
+  /** Removes checkpoints older than a moment in every session; returns how many went. */
+  deleteOlderThan(cutoff: number | Date): Promise<number> {
+    return cleaning.deleteOlderThan(this.#context, cutoff);
+  }
+
+  /** Deletes sessions without activity for `olderThan` milliseconds; `dryRun` only says which. */
+  deleteInactiveSessions(options: { olderThan: number; dryRun?: boolean }): Promise<cleaning.InactiveSessions> {
+    return cleaning.deleteInactiveSessions(this.#context, options);
+  }
+
+  // Content
+
+  /** Stores bytes once per session and returns the reference that messages use. */
+  putContent(scope: Scope, upload: content.NewContent): Promise<content.Content> {
+    return content.putContent(this.#context, scope, upload);
+  }
+
+  /** Bytes by id or reference, as far as the branch sees them. */
+  getContent(scope: Scope, idOrUri: string): Promise<{ content: content.Content; bytes: Uint8Array }> {
+    return content.getContent(this.#context, scope, idOrUri);
+  }
+
+  /** What the branch sees: its own uploads and its ancestors'. */
+  listContent(scope: Scope): Promise<content.Content[]> {
+    return content.listContent(this.#context, scope);
+  }
+
+  /** Removes the branch's own reference; false when it had none. */
+  deleteContent(scope: Scope, idOrUri: string): Promise<boolean> {
+    return content.deleteContent(this.#context, scope, idOrUri);
+  }
+
+  // The log
+
+  /** A page of the branch's events. */
+  events(scope: Scope, options: ReadOptions = {}): Promise<history.LogEvent[]> {
+    return history.readEvents(this.#context, scope, options);
+  }
+
+  /** Every event after a position, each once and in order, and then those to come. */
+  watch(scope: Scope, options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<history.LogEvent> {
+    return history.watchEvents(this.#context, scope, options);
+  }
+
+  /** The newest messages, without loading the rest of the branch. */
+  messages(scope: Scope, options: { last?: number; before?: number } = {}): Promise<history.MessagePage> {
+    return history.readMessages(this.#context, scope, options);
+  }
+
+  // The store
+
+  /** Checks what is stored and cleans up what crashes left behind. */
+  maintain(): Promise<MaintenanceReport> {
+    return this.#context.store.maintain();
+  }
+
+  /** Finishes what is under way and closes the store. */
+  async close(): Promise<void> {
+    await this.#context.views.settle();
+    await this.#context.store.close();
+  }
+}
+
+function scopeOf(sessionId: string, branchId: string | undefined): Scope {
+  return branchId === undefined ? { sessionId } : { sessionId, branchId };
+}

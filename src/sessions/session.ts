@@ -1,0 +1,96 @@
+// Commands on sessions.
+
+import { checkId } from "../base/ids.ts";
+import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
+import { refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
+import { encodeDrafts } from "../log/journal.ts";
+import type { Context } from "./context.ts";
+
+/** The branch every session begins with; it can't be deleted. */
+export const mainBranch = "main";
+
+/** A session: what all its branches share. */
+export interface Session {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly lastActivity: number;
+  /** Grows with every update. */
+  readonly version: number;
+  readonly metadata: JsonObject;
+  /** Session-scoped state. */
+  readonly state: JsonObject;
+}
+
+export interface SessionPatch {
+  /** Keys are added or overwritten; `null` removes. */
+  readonly metadata?: JsonObject;
+  /** Likewise. */
+  readonly state?: JsonObject;
+}
+
+export interface SessionList {
+  readonly sessions: readonly Session[];
+  /** Pass it to get the next page; absent on the last. */
+  readonly cursor?: string;
+}
+
+export async function createSession(
+  { store, ids, clock }: Context,
+  id: string | undefined,
+  { metadata = {}, state = {} }: SessionPatch,
+): Promise<Session> {
+  const sessionId = id ?? ids.next();
+  checkId(sessionId, "session");
+  checkPatch({ metadata, state });
+  const created = encodeDrafts([{ type: "branch.created", id: ids.next(), at: clock.now() }]);
+  const branch = { id: mainBranch, header: { messages: 0 }, events: created };
+  const record = await store.createSession({
+    id: sessionId,
+    metadata: withoutNulls(metadata),
+    state: withoutNulls(state),
+    branch,
+  });
+  return describeSession(record);
+}
+
+export async function getSession({ store }: Context, sessionId: string): Promise<Session> {
+  checkId(sessionId, "session");
+  const record = await store.getSession(sessionId);
+  if (!record) throw refuse.sessionNotFound(sessionId);
+  return describeSession(record);
+}
+
+export async function listSessions({ store }: Context, query: SessionQuery): Promise<SessionList> {
+  const { sessions, cursor } = await store.listSessions(query);
+  return { sessions: sessions.map(describeSession), ...(cursor !== undefined && { cursor }) };
+}
+
+export async function updateSession(
+  { store }: Context,
+  sessionId: string,
+  patch: SessionPatch,
+  options: { expectedVersion?: number } = {},
+): Promise<Session> {
+  checkId(sessionId, "session");
+  checkPatch(patch);
+  return describeSession(await store.updateSession(sessionId, patch, options));
+}
+
+export async function deleteSession({ store, views }: Context, sessionId: string): Promise<void> {
+  checkId(sessionId, "session");
+  await store.deleteSession(sessionId);
+  views.forgetSession(sessionId);
+}
+
+export function describeSession({ activeAt, ...record }: SessionRecord): Session {
+  return { ...record, lastActivity: activeAt };
+}
+
+function checkPatch({ metadata, state }: SessionPatch): void {
+  if (metadata) encodeJson(metadata, "Session metadata", metadataLimits);
+  if (state) encodeJson(state, "Session state", metadataLimits);
+}
+
+function withoutNulls(patch: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== null));
+}

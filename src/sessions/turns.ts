@@ -1,0 +1,312 @@
+// Turns: the only way messages get onto a branch. A turn is begun with its input, grows fact by fact, and closes once.
+//
+//   T1. Every fact of a turn is appended by the holder of the branch's run slot, under its epoch.
+//   T2. Beginning claims the slot and closing gives it back in the same append: a turn without tools is two appends.
+//   T3. A turn that was left open is closed before the next one begins, so that the log reads on legally.
+//   T4. After it closed, or after another took the branch over, a writer writes nothing.
+
+import { BoughError } from "../base/errors.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import type { Draft, Fact, Part, Role, ToolOutput, ToolResultPart } from "../events/index.ts";
+import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
+import { turnPatch } from "../projection/index.ts";
+import { resolveBranch } from "./branches.ts";
+import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
+import type { Context, Scope } from "./context.ts";
+
+/** A message on its way in; a text stands for one text part. */
+export interface NewMessage {
+  readonly role: Role;
+  readonly content: string | readonly Part[];
+  /** Its id; new by default. Never used twice. */
+  readonly id?: string;
+  readonly partial?: true;
+  readonly providerOptions?: JsonObject;
+}
+
+export interface TurnOptions {
+  readonly runId?: string;
+  readonly agentId?: string;
+  readonly metadata?: JsonObject;
+  /** How long the branch is held without a sign of life (default 30 s). */
+  readonly leaseMs?: number;
+}
+
+/** How a turn closed. */
+export interface TurnClose {
+  readonly usage?: JsonObject;
+  readonly iterations?: number;
+  readonly reason?: string;
+  /** A merge patch of the branch-scoped state that takes effect with the close. */
+  readonly state?: JsonObject;
+}
+
+/** A turn being written; whoever has it holds the branch. */
+export interface TurnWriter {
+  readonly ref: BranchRef;
+  readonly turnId: string;
+  readonly runId: string;
+  readonly claim: RunClaim;
+  /** Appends messages in one step; a tool message becomes one fact for each of its results. */
+  add(...messages: NewMessage[]): Promise<readonly Fact[]>;
+  /** Appends one tool's result as it arrives. */
+  toolReturned(result: { callId: string; toolName: string; output: ToolOutput }): Promise<Fact>;
+  /** Appends facts of any kind in one step. */
+  append(...drafts: Draft[]): Promise<readonly Fact[]>;
+  /** Closes the turn, with its last messages, in one append. */
+  commit(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  /** Completes the turn but leaves it for the caller to save (saveBranch). */
+  stage(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  /** Closes the turn unfinished; partial text that was seen may be kept as messages. */
+  end(close: TurnClose & TurnFailure): Promise<readonly Fact[]>;
+  /** Keeps the branch held. */
+  renew(leaseMs?: number): Promise<void>;
+  /** Gives the branch back and leaves the turn open, to be resumed later. */
+  release(): Promise<void>;
+}
+
+export interface TurnFailure {
+  readonly status: "interrupted" | "failed";
+  readonly error?: { message: string; code?: string };
+  readonly messages?: readonly NewMessage[];
+}
+
+/** Begins a turn with its input; a turn that was left open is closed first. */
+export async function beginTurn(
+  context: Context,
+  scope: Scope,
+  input: string | readonly NewMessage[],
+  options: TurnOptions = {},
+): Promise<TurnWriter> {
+  const ref = await resolveBranch(context, scope);
+  const turnId = context.ids.next();
+  const { runId = context.ids.next(), agentId, metadata } = options;
+  const extras = { ...(agentId && { agentId }), ...(metadata && { metadata }) };
+  const messages = messageDrafts(context, turnId, toMessages(input));
+  return hold(context, ref, { ...options, runId, turnId }, (left) => [
+    ...left.map((id) => interrupted(context, id)),
+    { ...stamp(context), id: turnId, type: "turn.started", runId, ...extras },
+    ...messages,
+  ]);
+}
+
+/** Takes up the turn that was left open: after a crash, or after release(). */
+export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
+  const ref = await resolveBranch(context, scope);
+  const { runId = context.ids.next(), agentId } = options;
+  const { view } = await context.views.load(ref);
+  const turnId = view.open?.id;
+  if (!turnId) {
+    throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
+  }
+  return hold(context, ref, { ...options, runId, turnId }, () => [
+    { ...stamp(context), type: "turn.resumed", turnId, runId, ...(agentId && { agentId }) },
+  ]);
+}
+
+/** A whole turn in one append: for imports, and for whoever has the answer already. */
+export async function appendTurn(
+  context: Context,
+  scope: Scope,
+  messages: readonly NewMessage[],
+  close: TurnClose & TurnOptions = {},
+): Promise<{ turnId: string; facts: readonly Fact[] }> {
+  const ref = await resolveBranch(context, scope);
+  const turnId = context.ids.next();
+  const { runId, agentId, metadata } = close;
+  const extras = { ...(runId && { runId }), ...(agentId && { agentId }), ...(metadata && { metadata }) };
+  const written = await whileFree(context, ref, (view) => [
+    ...(view.open ? [interrupted(context, view.open.id)] : []),
+    { ...stamp(context), id: turnId, type: "turn.started", ...extras },
+    ...messageDrafts(context, turnId, messages),
+    ...closeDrafts(context, turnId, close),
+    { ...stamp(context), type: "turn.committed", turnId, ...outcome(close) },
+  ]);
+  return { turnId, facts: written?.facts ?? [] };
+}
+
+/** Commits the complete turns that wait on the branch; `nothing_to_save` when there are none. */
+export async function saveBranch(context: Context, scope: Scope): Promise<void> {
+  const ref = await resolveBranch(context, scope);
+  const written = await whileFree(context, ref, (view) =>
+    view.staged.map(({ id: turnId }) => ({ ...stamp(context), type: "turn.committed", turnId }) as const),
+  );
+  if (!written) {
+    throw new BoughError("nothing_to_save", `Branch "${ref.branchId}" has no turn that waits to be saved.`, {
+      data: { ...ref },
+    });
+  }
+}
+
+async function hold(
+  context: Context,
+  ref: BranchRef,
+  options: TurnOptions & { runId: string; turnId: string },
+  first: (left: readonly string[]) => readonly Draft[],
+): Promise<TurnWriter> {
+  const { runId, turnId, leaseMs = defaultLeaseMs } = options;
+  for (;;) {
+    const { view } = await context.views.load(ref);
+    const left = view.open && view.open.id !== turnId ? [view.open.id] : [];
+    const drafts = first(left);
+    const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
+    try {
+      const { claim } = await appendClaiming(context, ref, drafts, step);
+      return new HeldTurn(context, ref, turnId, claim!);
+    } catch (error) {
+      if (!BoughError.is(error, "sequence_conflict")) throw error;
+    }
+  }
+}
+
+class HeldTurn implements TurnWriter {
+  readonly ref: BranchRef;
+  readonly turnId: string;
+  readonly claim: RunClaim;
+  readonly #context: Context;
+  #closed = false;
+
+  constructor(context: Context, ref: BranchRef, turnId: string, claim: RunClaim) {
+    this.#context = context;
+    this.ref = ref;
+    this.turnId = turnId;
+    this.claim = claim;
+  }
+
+  get runId(): string {
+    return this.claim.runId;
+  }
+
+  add(...messages: NewMessage[]) {
+    return this.append(...messageDrafts(this.#context, this.turnId, messages));
+  }
+
+  async toolReturned({ callId, toolName, output }: { callId: string; toolName: string; output: ToolOutput }) {
+    const draft = {
+      ...stamp(this.#context),
+      type: "tool.returned",
+      turnId: this.turnId,
+      callId,
+      toolName,
+      output,
+    } as const;
+    return (await this.append(draft as Draft))[0]!;
+  }
+
+  append(...drafts: Draft[]) {
+    return this.#write(drafts, {});
+  }
+
+  commit(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
+    return this.#close(close, {
+      ...stamp(this.#context),
+      type: "turn.committed",
+      turnId: this.turnId,
+      ...outcome(close),
+    });
+  }
+
+  stage(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
+    return this.#close(close, { ...stamp(this.#context), type: "turn.staged", turnId: this.turnId, ...outcome(close) });
+  }
+
+  end(close: TurnClose & TurnFailure) {
+    const { status, error } = close;
+    const failure = { status, ...(error && { error }) };
+    const ended = {
+      ...stamp(this.#context),
+      type: "turn.ended",
+      turnId: this.turnId,
+      ...failure,
+      ...outcome(close),
+    } as const;
+    return this.#close(close, ended as Draft);
+  }
+
+  async renew(leaseMs = defaultLeaseMs) {
+    this.#checkOpen();
+    await this.#context.store.renewRun(this.ref, { epoch: this.claim.epoch, leaseMs });
+  }
+
+  async release() {
+    this.#checkOpen();
+    this.#closed = true;
+    await this.#context.store.releaseRun(this.ref, { epoch: this.claim.epoch });
+  }
+
+  #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
+    const messages = messageDrafts(this.#context, this.turnId, close.messages ?? []);
+    return this.#write([...messages, ...closeDrafts(this.#context, this.turnId, close), last], { release: true });
+  }
+
+  async #write(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+    this.#checkOpen();
+    const { view } = await this.#context.views.load(this.ref);
+    const { facts } = await this.#context.journal.append(this.ref, drafts, {
+      ...options,
+      epoch: this.claim.epoch,
+      header: turnPatch(view, drafts),
+    });
+    if (options.release) this.#closed = true;
+    return facts;
+  }
+
+  #checkOpen() {
+    if (this.#closed) throw refuse.epochStale(this.ref, this.claim.epoch);
+  }
+}
+
+function toMessages(input: string | readonly NewMessage[]): readonly NewMessage[] {
+  return typeof input === "string" ? [{ role: "user", content: input }] : input;
+}
+
+function messageDrafts(context: Context, turnId: string, messages: readonly NewMessage[]): Draft[] {
+  return messages.flatMap((message) => {
+    if (message.role === "tool") return resultDrafts(context, turnId, message);
+    const { id = context.ids.next(), role, content, partial, providerOptions } = message;
+    const parts =
+      role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
+    const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
+    return [{ ...stamp(context), id, type: "message.added", turnId, role, content: parts, ...optional } as Draft];
+  });
+}
+
+function resultDrafts(context: Context, turnId: string, { content }: NewMessage): Draft[] {
+  const results =
+    typeof content === "string" ? [] : content.filter((part): part is ToolResultPart => part.type === "tool-result");
+  if (results.length === 0) {
+    throw new BoughError("invalid_argument", "A tool message holds tool-result parts.");
+  }
+  return results.map(
+    ({ toolCallId: callId, toolName, output }) =>
+      ({
+        ...stamp(context),
+        type: "tool.returned",
+        turnId,
+        callId,
+        toolName,
+        output: output as Record<string, Json>,
+      }) as Draft,
+  );
+}
+
+function closeDrafts(context: Context, turnId: string, { state }: TurnClose): Draft[] {
+  if (!state || Object.keys(state).length === 0) return [];
+  return [{ ...stamp(context), type: "state.changed", turnId, set: state }];
+}
+
+function interrupted(context: Context, turnId: string): Draft {
+  return { ...stamp(context), type: "turn.ended", turnId, status: "interrupted", reason: "superseded" };
+}
+
+function outcome({ usage, iterations, reason }: TurnClose) {
+  return {
+    ...(usage !== undefined && { usage }),
+    ...(iterations !== undefined && { iterations }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+function stamp({ ids, clock }: Context): { id: string; at: number } {
+  return { id: ids.next(), at: clock.now() };
+}

@@ -1,0 +1,226 @@
+// Views: the projections of branches, kept in this process and extended by what is new in the log.
+//
+//   V1. A view handed out is at or past what the store had acknowledged when it was asked for.
+//   V2. A cached view belongs to the branch that has that id now (told by its time of creation).
+//   V3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
+//   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
+
+import { KeyedMutex } from "../base/mutex.ts";
+import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
+import type { Facts, Journal } from "../log/journal.ts";
+import {
+  type BranchView,
+  canSeal,
+  cutSegment,
+  emptyView,
+  fold,
+  joinSegments,
+  nothingSealed,
+  parseSegment,
+  type Sealed,
+  stateOf,
+  stillSealed,
+  type TurnRecord,
+} from "../projection/index.ts";
+
+/** A segment is cut when this many messages, or this much text, came since the last. */
+const sealMessages = 1024;
+const sealBytes = 1024 * 1024;
+/** How much the cache holds before the least used branches go. */
+const cachedMessages = 500_000;
+const cachedBranches = 1000;
+const pageSize = 2000;
+
+interface Entry {
+  /** When its branch was created; 0 for a view that is not cached. */
+  readonly createdAt: number;
+  readonly view: BranchView;
+  /** The pieces of the view that are stored, oldest first. */
+  sealed: Sealed[];
+  /** Text folded since the last cut: what a cold load would have to fold. */
+  unsealed: number;
+  index: MessageIndex | undefined;
+}
+
+/** Finds messages and turns of a long branch by id without walking it. */
+export interface MessageIndex {
+  readonly messages: Map<string, number>;
+  readonly turns: Map<string, TurnRecord>;
+}
+
+export interface Loaded {
+  readonly record: BranchRecord;
+  readonly view: BranchView;
+}
+
+export class Views {
+  readonly #store: Store;
+  readonly #journal: Journal;
+  /** Least used first. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #loading = new KeyedMutex();
+  readonly #sealing = new Set<Promise<void>>();
+
+  constructor(store: Store, journal: Journal) {
+    this.#store = store;
+    this.#journal = journal;
+    journal.onWritten((ref, written) => this.#extendCached(ref, written));
+  }
+
+  /** The branch as it is now. */
+  load(ref: BranchRef): Promise<Loaded> {
+    const key = keyOf(ref);
+    return this.#loading.run(key, async () => {
+      const record = await this.#store.getBranch(ref);
+      if (!record) throw refuse.branchNotFound(ref);
+      const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+      return { record, view: entry.view };
+    });
+  }
+
+  /** The branch as it was at a position, folded for the caller alone. */
+  async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
+    return (await this.#cold(ref, seq, 0)).view;
+  }
+
+  /** The branch-scoped state at a position, without loading the messages before the newest segment. */
+  async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
+    const segment = await this.#store.getSegment(ref, seq);
+    const piece = segment && parseSegment(segment.data);
+    const view: BranchView = piece ? { ...emptyView(), ...piece.rest } : emptyView();
+    for await (const { facts } of this.#pages(ref, view, seq)) {
+      for (const fact of facts) {
+        // Needs messages that are not here, and changes no state.
+        if (fact.type === "history.compacted") view.seq = fact.seq;
+        else fold(view, fact);
+      }
+    }
+    return stateOf(view);
+  }
+
+  /** The index of a loaded branch; built when first asked for, then extended. */
+  indexOf(ref: BranchRef, view: BranchView): MessageIndex {
+    const entry = this.#entries.get(keyOf(ref));
+    const index = (entry?.view === view ? entry.index : undefined) ?? { messages: new Map(), turns: new Map() };
+    for (let i = index.messages.size; i < view.messages.length; i++) index.messages.set(view.messages[i]!.id, i);
+    for (let i = index.turns.size; i < view.turns.length; i++) index.turns.set(view.turns[i]!.id, view.turns[i]!);
+    if (entry?.view === view) entry.index = index;
+    return index;
+  }
+
+  forget(ref: BranchRef): void {
+    this.#entries.delete(keyOf(ref));
+  }
+
+  forgetSession(sessionId: string): void {
+    for (const key of [...this.#entries.keys()]) if (JSON.parse(key)[0] === sessionId) this.#entries.delete(key);
+  }
+
+  /** Waits for segments being written. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#sealing);
+  }
+
+  async #cached(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry | undefined> {
+    const entry = this.#entries.get(key);
+    if (entry?.createdAt !== record.createdAt || entry.view.seq > record.seq) return undefined;
+    for await (const page of this.#pages(ref, entry.view, record.seq)) this.#foldInto(entry, page);
+    this.#seal(ref, entry);
+    return entry;
+  }
+
+  async #fresh(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry> {
+    this.#entries.delete(key);
+    this.#evict();
+    const entry = await this.#cold(ref, record.seq, record.createdAt);
+    this.#seal(ref, entry);
+    return entry;
+  }
+
+  async #cold(ref: BranchRef, seq: number, createdAt: number): Promise<Entry> {
+    const { view, sealed } = (await this.#fromSegments(ref, seq)) ?? { view: emptyView(), sealed: [] };
+    const entry: Entry = { createdAt, view, sealed, unsealed: 0, index: undefined };
+    for await (const page of this.#pages(ref, view, seq)) this.#foldInto(entry, page);
+    return entry;
+  }
+
+  async #fromSegments(ref: BranchRef, seq: number) {
+    const pieces = [];
+    for (let at = seq; at > 0; ) {
+      const segment = await this.#store.getSegment(ref, at);
+      const piece = segment && parseSegment(segment.data);
+      if (!piece) break;
+      pieces.push(piece);
+      at = piece.before.to;
+    }
+    return joinSegments(pieces.reverse());
+  }
+
+  /** What the log has after the view, up to `seq`; the view is expected to grow as pages are folded. */
+  async *#pages(ref: BranchRef, view: BranchView, seq: number): AsyncGenerator<Facts> {
+    while (view.seq < seq) {
+      const page = await this.#journal.read(ref, { after: view.seq, before: seq + 1, limit: pageSize });
+      if (page.facts.length === 0) throw refuse.notOnBranch(ref, seq, view.seq);
+      yield page;
+    }
+  }
+
+  #extendCached(ref: BranchRef, written: Facts): void {
+    const entry = this.#entries.get(keyOf(ref));
+    if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
+    this.#foldInto(entry, written);
+    this.#seal(ref, entry);
+  }
+
+  #foldInto(entry: Entry, { facts, size }: Facts): void {
+    for (const fact of facts) {
+      // An append of this process may have extended the view while a page of the same facts was on its way.
+      if (fact.seq <= entry.view.seq) continue;
+      const { messages, turns } = entry.view;
+      fold(entry.view, fact);
+      if (entry.view.messages !== messages || entry.view.turns !== turns) this.#afterRewrite(entry, messages);
+    }
+    entry.unsealed += size;
+  }
+
+  /** A revert or a hard compaction replaced the arrays: sealed pieces hold only as far as nothing changed. */
+  #afterRewrite(entry: Entry, before: BranchView["messages"]): void {
+    const { messages, turns } = entry.view;
+    let same = Math.min(before.length, messages.length);
+    while (same > 0 && before[same - 1] !== messages[same - 1]) same--;
+    entry.sealed = stillSealed(entry.sealed, { messages: same, turns: turns.length });
+    entry.index = undefined;
+  }
+
+  #seal(ref: BranchRef, entry: Entry): void {
+    const { view } = entry;
+    const before = entry.sealed.at(-1) ?? nothingSealed;
+    const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
+    if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
+    const data = cutSegment(view, before);
+    entry.sealed = [...entry.sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
+    entry.unsealed = 0;
+    // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.
+    const writing: Promise<void> = this.#store
+      .saveSegment(ref, { to: view.seq, data })
+      .catch(() => {})
+      .finally(() => this.#sealing.delete(writing));
+    this.#sealing.add(writing);
+  }
+
+  #evict(): void {
+    let held = 0;
+    for (const { view } of this.#entries.values()) held += view.messages.length + 1;
+    for (const [key, { view }] of this.#entries) {
+      if (held <= cachedMessages && this.#entries.size < cachedBranches) return;
+      this.#entries.delete(key);
+      held -= view.messages.length + 1;
+    }
+  }
+}
+
+function keyOf({ sessionId, branchId }: BranchRef): string {
+  return JSON.stringify([sessionId, branchId]);
+}
