@@ -67,8 +67,3 @@ export class BoughError extends Error {
     return code === undefined || (error as unknown as BoughError).code === code;
   }
 }
-
-/** A case that the types rule out was reached: the data is newer than the code, or the code is wrong. */
-export function assertNever(value: never, what: string): never {
-  throw new BoughError("invalid_argument", `Unexpected ${what}: ${JSON.stringify(value)}`);
-}

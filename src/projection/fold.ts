@@ -6,9 +6,9 @@
 //   P3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
 //   P4. The cost of a fact is that of its turn, never of the history (reverts and hard compaction aside).
 
-import { assertNever, BoughError } from "../base/errors.ts";
+import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import { type Fact, isUnknown, type Message, type UnknownFact } from "../events/index.ts";
+import { type Fact, type FactType, isUnknown, type Message, type UnknownFact } from "../events/index.ts";
 import { addResult, answerDangling } from "./tools.ts";
 import {
   type BranchHeader,
@@ -34,76 +34,64 @@ export function fold(view: BranchView, fact: Fact | UnknownFact): void {
       data: { after: view.seq, found: fact.seq },
     });
   }
-  if (!isUnknown(fact)) foldKnown(view, fact);
+  if (!isUnknown(fact)) folds[fact.type](view, fact as never);
   view.seq = fact.seq;
   view.updatedAt = fact.at;
 }
 
-function foldKnown(view: BranchView, fact: Fact): void {
-  switch (fact.type) {
-    case "branch.created":
-      view.createdAt = fact.at;
-      view.header = headerOf(fact);
-      return;
-    case "branch.forked":
-      return foldForked(view, fact);
-    case "branch.updated":
-      view.header = updateHeader(view.header, fact);
-      return;
-    case "branch.reverted":
-      return foldReverted(view, fact);
-    case "turn.started":
-      closeAll(view, { at: fact.at, to: view.seq, reason: "superseded", keepStaged: true });
-      view.open = {
-        id: fact.id,
-        from: fact.seq,
-        startedAt: fact.at,
-        runs: [runOf(fact)],
-        messages: [],
-        set: {},
-      };
-      return;
-    case "turn.resumed":
-      return change(view, fact, (open) => ({ runs: [...open.runs, runOf(fact)] }));
-    case "message.added":
-      return change(view, fact, (open) => ({ messages: [...open.messages, messageOf(fact)] }));
-    case "tool.returned":
-      return change(view, fact, (open) => ({ messages: addResult(open.messages, fact) }));
-    case "state.changed":
-      if (view.open && fact.turnId === view.open.id) {
-        return change(view, { ...fact, turnId: view.open.id }, (open) => ({ set: { ...open.set, ...fact.set } }));
-      }
-      view.state = mergePatch(view.state, fact.set);
-      return;
-    case "turn.staged":
-      view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
-      return;
-    case "turn.committed":
-      return close(view, takeTurn(view, fact), { at: fact.at, to: fact.seq, status: "committed", ...outcomeOf(fact) });
-    case "turn.ended": {
-      const error = fact.error && { error: fact.error as JsonObject };
-      const end = { at: fact.at, to: fact.seq, status: fact.status, ...outcomeOf(fact), ...error };
-      return close(view, takeTurn(view, fact), end);
-    }
-    case "turn.discarded":
-      takeTurn(view, fact);
-      return forgetInteractions(view, fact.turnId);
-    case "interaction.opened": {
-      const { id, at, kind, request, turnId, callId, expiresAt } = fact;
-      const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
-      view.interactions.push({ id, kind, request, openedAt: at, ...optional });
-      return;
-    }
-    case "interaction.answered":
-    case "interaction.expired":
-      view.interactions = view.interactions.filter(({ id }) => id !== fact.interactionId);
-      return;
-    case "history.compacted":
-      return foldCompacted(view, fact);
-    default:
-      assertNever(fact, "fact");
-  }
-}
+/** What each kind of fact does to the view. The type makes a missing kind an error. */
+const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
+  "branch.created"(view, fact) {
+    view.createdAt = fact.at;
+    view.header = headerOf(fact);
+  },
+  "branch.forked": foldForked,
+  "branch.updated"(view, fact) {
+    view.header = updateHeader(view.header, fact);
+  },
+  "branch.reverted": foldReverted,
+  "turn.started"(view, fact) {
+    closeAll(view, { at: fact.at, to: view.seq, reason: "superseded", keepStaged: true });
+    view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
+  },
+  "turn.resumed"(view, fact) {
+    change(view, fact, (open) => ({ runs: [...open.runs, runOf(fact)] }));
+  },
+  "message.added"(view, fact) {
+    change(view, fact, (open) => ({ messages: [...open.messages, messageOf(fact)] }));
+  },
+  "tool.returned"(view, fact) {
+    change(view, fact, (open) => ({ messages: addResult(open.messages, fact) }));
+  },
+  "state.changed"(view, fact) {
+    const { turnId, set } = fact;
+    if (turnId === undefined) view.state = mergePatch(view.state, set);
+    else change(view, { ...fact, turnId }, (open) => ({ set: { ...open.set, ...set } }));
+  },
+  "turn.staged"(view, fact) {
+    view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
+  },
+  "turn.committed"(view, fact) {
+    close(view, takeTurn(view, fact), { at: fact.at, to: fact.seq, status: "committed", ...outcomeOf(fact) });
+  },
+  "turn.ended"(view, fact) {
+    const { at, seq: to, status } = fact;
+    const error = fact.error && { error: fact.error as JsonObject };
+    close(view, takeTurn(view, fact), { at, to, status, ...outcomeOf(fact), ...error });
+  },
+  "turn.discarded"(view, fact) {
+    takeTurn(view, fact);
+    forgetInteractions(view, fact.turnId);
+  },
+  "interaction.opened"(view, fact) {
+    const { id, at, kind, request, turnId, callId, expiresAt } = fact;
+    const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
+    view.interactions.push({ id, kind, request, openedAt: at, ...optional });
+  },
+  "interaction.answered": closeInteraction,
+  "interaction.expired": closeInteraction,
+  "history.compacted": foldCompacted,
+};
 
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
@@ -210,6 +198,10 @@ function change(
 ): void {
   const open = openTurn(view, fact);
   view.open = { ...open, ...changes(open) };
+}
+
+function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {
+  view.interactions = view.interactions.filter(({ id }) => id !== fact.interactionId);
 }
 
 function forgetInteractions(view: BranchView, turnId: string): void {
