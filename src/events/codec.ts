@@ -4,6 +4,7 @@
 
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
 import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
 import type { EventDefinition } from "./define.ts";
 import { keptEvents } from "./kept.ts";
@@ -57,6 +58,7 @@ export function createCodec(events: readonly EventDefinition[]): Codec {
   return {
     encode(draft) {
       const { id, at, type, ...payload } = draft;
+      checkId(id, "event");
       if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact);
       const definition = definitions.get(type);
       if (!definition) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });

@@ -1,7 +1,7 @@
 // Pure folds from facts to what people and models see. Safe in a browser.
 
 export { fold, project } from "./fold.ts";
-export { headerRow, type RowHeader, turnPatch } from "./header.ts";
+export { type RowHeader, turnPatch } from "./header.ts";
 export { canSeal, cutSegment, joinSegments, nothingSealed, parseSegment, type Sealed, stillSealed } from "./segment.ts";
 export { resultsId } from "./tools.ts";
 export { transcript } from "./transcript.ts";

@@ -36,17 +36,16 @@ export async function whileFree(
   context: Context,
   ref: BranchRef,
   decide: (view: BranchView) => readonly Draft[] | Promise<readonly Draft[]>,
-  header?: (view: BranchView) => AppendOptions["header"],
 ): Promise<Written | undefined> {
   for (;;) {
     const { view } = await context.views.load(ref);
     const expectedSeq = view.seq;
     const drafts = await decide(view);
     if (drafts.length === 0) return undefined;
-    const patch = header ? header(view) : turnPatch(view, drafts);
     const claim = { runId: context.ids.next(), leaseMs: defaultLeaseMs };
+    const header = turnPatch(view, drafts);
     try {
-      return await appendClaiming(context, ref, drafts, { expectedSeq, claim, release: true, header: patch ?? {} });
+      return await appendClaiming(context, ref, drafts, { expectedSeq, claim, release: true, header });
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }

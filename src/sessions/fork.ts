@@ -5,7 +5,7 @@ import { diffPatch, type JsonObject } from "../base/json.ts";
 import { callsOf, type Draft } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
-import { type BranchView, copyView, fold, headerRow, stateOf } from "../projection/index.ts";
+import { type BranchView, stateOf } from "../projection/index.ts";
 import type { BranchInfo } from "./branch.ts";
 import { type BranchDetails, checkDetails, getBranch, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
@@ -67,30 +67,22 @@ export async function forkBranch(context: Context, request: ForkRequest): Promis
 export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
   const ref = await resolveBranch(context, request);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
-  let after: BranchView | undefined;
-  await whileFree(
-    context,
-    ref,
-    async (view) => {
-      const position = await resolvePosition(context, ref, view, { messageId, messageIndex, seq: toSeq } as Target);
-      const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
-      const set = diffPatch(stateOf(view), then);
-      const reverted = {
-        type: "branch.reverted",
-        id: context.ids.next(),
-        at: context.clock.now(),
-        to: position.seq,
-        messages: position.messages,
-        ...(position.messageId && { messageId: position.messageId }),
-        ...(checkpointId && { checkpointId }),
-        ...(Object.keys(set).length > 0 && { set }),
-      } as Draft<"branch.reverted">;
-      after = copyView(view);
-      fold(after, { ...reverted, seq: view.seq + 1 });
-      return [reverted];
-    },
-    () => ({ ...headerRow(after!), turn: null }),
-  );
+  await whileFree(context, ref, async (view) => {
+    const position = await resolvePosition(context, ref, view, { messageId, messageIndex, seq: toSeq } as Target);
+    const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
+    const set = diffPatch(stateOf(view), then);
+    const reverted = {
+      type: "branch.reverted",
+      id: context.ids.next(),
+      at: context.clock.now(),
+      to: position.seq,
+      messages: position.messages,
+      ...(position.messageId && { messageId: position.messageId }),
+      ...(checkpointId && { checkpointId }),
+      ...(Object.keys(set).length > 0 && { set }),
+    } as Draft;
+    return [reverted];
+  });
   return getBranch(context, ref);
 }
 

@@ -5,13 +5,11 @@
 //   M2. What comes out is never an object that is kept inside.
 
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
+import { type JsonObject, mergePatch } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
-  type BranchRecord,
   type BranchRef,
-  type CheckpointRecord,
   type ClaimOptions,
   type ContentRecord,
   checkDistinct,
@@ -34,31 +32,21 @@ import {
   type Segment,
   type SessionPage,
   type SessionQuery,
-  type SessionRecord,
   type Store,
   type StoredEvent,
   Watchers,
   withDescendants,
 } from "../../log/index.ts";
-
-interface MemoryBranch {
-  record: BranchRecord;
-  parent: MemoryBranch | undefined;
-  /** Own facts; the first has sequence number (fork point + 1). */
-  events: StoredEvent[];
-  byId: Map<string, StoredEvent>;
-  claim: RunClaim | undefined;
-  checkpoints: Map<string, CheckpointRecord>;
-  /** By `to`, ascending. */
-  segments: Segment[];
-  contents: Map<string, ContentRecord>;
-}
-
-interface MemorySession {
-  record: SessionRecord;
-  branches: Map<string, MemoryBranch>;
-  bytes: Map<string, Uint8Array>;
-}
+import {
+  addBranch,
+  checkPosition,
+  collect,
+  dropUnusedBytes,
+  hasText,
+  type MemoryBranch,
+  type MemorySession,
+  pushEvents,
+} from "./tables.ts";
 
 /** Keeps everything in this process; gone at its end. */
 export function memoryStore(options: { clock?: Clock } = {}): Store {
@@ -372,74 +360,4 @@ class MemoryStore implements Store {
   #checkOpen(): void {
     if (this.#closed) throw refuse.closed();
   }
-}
-
-function addBranch(
-  session: MemorySession,
-  input: NewBranch,
-  parent: MemoryBranch | undefined,
-  forkSeq: number | undefined,
-  now: number,
-): MemoryBranch {
-  const base = forkSeq ?? 0;
-  const branch: MemoryBranch = {
-    record: {
-      sessionId: session.record.id,
-      branchId: input.id,
-      createdAt: now,
-      activeAt: now,
-      seq: base,
-      ...(parent && { parent: { branchId: parent.record.branchId, seq: base } }),
-      header: structuredClone(input.header),
-    },
-    parent,
-    events: [],
-    byId: new Map(),
-    claim: undefined,
-    checkpoints: new Map(),
-    segments: [],
-    contents: new Map(),
-  };
-  pushEvents(branch, input.events);
-  branch.record = { ...branch.record, seq: base + input.events.length };
-  session.branches.set(input.id, branch);
-  return branch;
-}
-
-function pushEvents(branch: MemoryBranch, events: readonly NewEvent[]): void {
-  let seq = branch.record.seq;
-  for (const { id, data } of events) {
-    const event = { seq: ++seq, id, data };
-    branch.events.push(event);
-    branch.byId.set(id, event);
-  }
-}
-
-/** The facts from…to (inclusive), each taken from the branch of the lineage that owns it. */
-function collect(branch: MemoryBranch, from: number, to: number): StoredEvent[] {
-  const pieces: StoredEvent[][] = [];
-  let end = to;
-  for (let at: MemoryBranch | undefined = branch; at && end >= from; at = at.parent) {
-    const base = at.record.parent?.seq ?? 0;
-    if (end <= base) continue;
-    pieces.push(at.events.slice(Math.max(from - base - 1, 0), end - base));
-    end = base;
-  }
-  return pieces.reverse().flat();
-}
-
-function checkPosition(branch: MemoryBranch, seq: number): void {
-  const { record } = branch;
-  if (!Number.isInteger(seq) || seq < 0 || seq > record.seq) throw refuse.notOnBranch(record, seq, record.seq);
-}
-
-function dropUnusedBytes(session: MemorySession): void {
-  for (const id of session.bytes.keys()) {
-    const used = [...session.branches.values()].some((branch) => branch.contents.has(id));
-    if (!used) session.bytes.delete(id);
-  }
-}
-
-function hasText(metadata: JsonObject, key: string, text: string): boolean {
-  return Object.hasOwn(metadata, key) && searchText(metadata[key]!) === text;
 }

@@ -1,0 +1,12 @@
+import { describeStore } from "../../testing/index.ts";
+import { memoryStore } from "./index.ts";
+
+const noDisk = "it keeps nothing outside its own object";
+
+describeStore("memory", {
+  async open(options) {
+    const store = memoryStore(options);
+    return { store, dispose: () => store.close() };
+  },
+  lacks: { reopen: noDisk, secondHandle: noDisk },
+});
