@@ -9,7 +9,7 @@ import { BoughError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Draft, Fact, Part, Role, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
-import { turnPatch } from "../projection/index.ts";
+import { type BranchView, turnPatch } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
@@ -83,25 +83,28 @@ export async function beginTurn(
   const { runId = context.ids.next(), agentId, metadata } = options;
   const extras = { ...(agentId && { agentId }), ...(metadata && { metadata }) };
   const messages = messageDrafts(context, turnId, toMessages(input));
-  return hold(context, ref, { ...options, runId, turnId }, (left) => [
-    ...left.map((id) => interrupted(context, id)),
-    { ...stamp(context), id: turnId, type: "turn.started", runId, ...extras },
-    ...messages,
-  ]);
+  return hold(context, ref, { ...options, runId }, ({ open }) => ({
+    turnId,
+    drafts: [
+      ...(open ? [interrupted(context, open.id)] : []),
+      { ...stamp(context), id: turnId, type: "turn.started", runId, ...extras },
+      ...messages,
+    ],
+  }));
 }
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
 export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next(), agentId } = options;
-  const { view } = await context.views.load(ref);
-  const turnId = view.open?.id;
-  if (!turnId) {
-    throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
-  }
-  return hold(context, ref, { ...options, runId, turnId }, () => [
-    { ...stamp(context), type: "turn.resumed", turnId, runId, ...(agentId && { agentId }) },
-  ]);
+  return hold(context, ref, { ...options, runId }, ({ open }) => {
+    if (!open) {
+      const sentence = `Branch "${ref.branchId}" has no turn to resume.`;
+      throw new BoughError("nothing_to_resume", sentence, { data: { ...ref } });
+    }
+    const resumed = { ...stamp(context), type: "turn.resumed", turnId: open.id, runId } as const;
+    return { turnId: open.id, drafts: [{ ...resumed, ...(agentId && { agentId }) }] };
+  });
 }
 
 /** A whole turn in one append: for imports, and for whoever has the answer already. */
@@ -138,17 +141,16 @@ export async function saveBranch(context: Context, scope: Scope): Promise<void> 
   }
 }
 
+/** Decides the first facts on the newest view and appends them together with the claim of the run slot. */
 async function hold(
   context: Context,
   ref: BranchRef,
-  options: TurnOptions & { runId: string; turnId: string },
-  first: (left: readonly string[]) => readonly Draft[],
+  { runId, leaseMs = defaultLeaseMs }: TurnOptions & { runId: string },
+  decide: (view: BranchView) => { turnId: string; drafts: readonly Draft[] },
 ): Promise<TurnWriter> {
-  const { runId, turnId, leaseMs = defaultLeaseMs } = options;
   for (;;) {
     const { view } = await context.views.load(ref);
-    const left = view.open && view.open.id !== turnId ? [view.open.id] : [];
-    const drafts = first(left);
+    const { turnId, drafts } = decide(view);
     const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim } = await appendClaiming(context, ref, drafts, step);
@@ -164,6 +166,7 @@ class HeldTurn implements TurnWriter {
   readonly turnId: string;
   readonly claim: RunClaim;
   readonly #context: Context;
+  readonly #inFlight = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(context: Context, ref: BranchRef, turnId: string, claim: RunClaim) {
@@ -234,19 +237,30 @@ class HeldTurn implements TurnWriter {
     await this.#context.store.releaseRun(this.ref, { epoch: this.claim.epoch });
   }
 
-  #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
+  /** Results that are still on their way are part of what is closed. */
+  async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
+    await Promise.allSettled(this.#inFlight);
     const messages = messageDrafts(this.#context, this.turnId, close.messages ?? []);
     return this.#write([...messages, ...closeDrafts(this.#context, this.turnId, close), last], { release: true });
   }
 
   async #write(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
     this.#checkOpen();
+    const writing = this.#append(drafts, options);
+    this.#inFlight.add(writing);
+    try {
+      return await writing;
+    } finally {
+      this.#inFlight.delete(writing);
+    }
+  }
+
+  async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+    const { epoch } = this.claim;
     const { view } = await this.#context.views.load(this.ref);
-    const { facts } = await this.#context.journal.append(this.ref, drafts, {
-      ...options,
-      epoch: this.claim.epoch,
-      header: turnPatch(view, drafts),
-    });
+    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
+    const header = turnPatch(view, drafts);
+    const { facts } = await this.#context.journal.append(this.ref, drafts, { ...options, epoch, header });
     if (options.release) this.#closed = true;
     return facts;
   }
