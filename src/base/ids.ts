@@ -16,17 +16,26 @@ function base62(value: number, length: number): string {
   return text;
 }
 
+/** Chance is drawn for many ids at once: a call to the system for each would be the dearest part of an append. */
+const pool = new Uint8Array(4096);
+let used = pool.length;
+
+function chance(length: number): string {
+  if (used + length > pool.length) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  let text = "";
+  for (const end = used + length; used < end; used++) text += alphabet[pool[used]! % 62];
+  return text;
+}
+
 /**
  * Sixteen characters: eight of time, eight of chance (47 bits). Short because an id is stored with every fact, and led by
  * time because an index that grows at its right edge stays small and fast.
  */
 export const randomIds: Ids = {
-  next() {
-    const chance = crypto.getRandomValues(new Uint8Array(8));
-    let tail = "";
-    for (const byte of chance) tail += alphabet[byte % 62];
-    return base62(Date.now(), 8) + tail;
-  },
+  next: () => base62(Date.now(), 8) + chance(8),
 };
 
 const maxIdLength = 256;

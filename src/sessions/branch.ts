@@ -26,8 +26,8 @@ export interface Fork {
   readonly forkedAtSeq: number;
 }
 
-/** A branch as listings show it. */
-export interface BranchInfo extends BranchPlace {
+/** A branch without its messages: what its row tells. */
+export interface BranchInfo {
   readonly sessionId: string;
   readonly id: string;
   readonly name?: string;
@@ -44,6 +44,9 @@ export interface BranchInfo extends BranchPlace {
   readonly openTurnId?: string;
   readonly fork?: Fork;
 }
+
+/** A branch with its place among the others. */
+export interface PlacedBranch extends BranchInfo, BranchPlace {}
 
 /** One execution on a branch, as the log tells it. */
 export interface RunInfo {
@@ -83,7 +86,7 @@ export function treeOf(records: readonly BranchRecord[]): BranchTree {
   );
 }
 
-export function describeBranch(record: BranchRecord, tree: BranchTree): BranchInfo {
+export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
   const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
   return {
@@ -99,8 +102,11 @@ export function describeBranch(record: BranchRecord, tree: BranchTree): BranchIn
     messageCount: messages,
     ...(turn && { openTurnId: turn }),
     ...(parent && { fork: describeFork(parent, fork) }),
-    ...tree.place(branchId),
   };
+}
+
+export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranch {
+  return { ...describeBranch(record), ...tree.place(record.branchId) };
 }
 
 /** The branch at its view; the view may grow afterwards, the picture does not. */

@@ -7,7 +7,15 @@ import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchTree, RowHeader } from "../projection/index.ts";
-import { type Branch, type BranchInfo, describeBranch, pictureBranch, treeOf } from "./branch.ts";
+import {
+  type Branch,
+  type BranchInfo,
+  describeBranch,
+  type PlacedBranch,
+  pictureBranch,
+  placeBranch,
+  treeOf,
+} from "./branch.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
@@ -56,27 +64,28 @@ export async function createBranch(
   const named = checkDetails({ name: branchId, ...details });
   const created = { type: "branch.created", id: context.ids.next(), at: context.clock.now(), ...named } as Draft;
   const header = { ...named, messages: 0 } as JsonObject;
-  await context.store.createBranch(sessionId, { id: branchId, header, events: encodeDrafts([created]) });
-  return getBranch(context, { sessionId, branchId });
+  return describeBranch(
+    await context.store.createBranch(sessionId, { id: branchId, header, events: encodeDrafts([created]) }),
+  );
 }
 
-export async function listBranches({ store }: Context, sessionId: string): Promise<BranchInfo[]> {
+export async function listBranches({ store }: Context, sessionId: string): Promise<PlacedBranch[]> {
   checkId(sessionId, "session");
   const records = await store.listBranches(sessionId);
   const tree = treeOf(records);
-  return records.map((record) => describeBranch(record, tree));
+  return records.map((record) => placeBranch(record, tree));
 }
 
-export async function getBranch(context: Context, ref: BranchRef): Promise<BranchInfo> {
+export async function getBranch(context: Context, ref: BranchRef): Promise<PlacedBranch> {
   const { record, tree } = await locate(context, ref);
-  return describeBranch(record, tree);
+  return placeBranch(record, tree);
 }
 
 /** The branch and those forked from the same source at the same point, the source first. */
-export async function siblings(context: Context, ref: BranchRef): Promise<BranchInfo[]> {
+export async function siblings(context: Context, ref: BranchRef): Promise<PlacedBranch[]> {
   const { records, tree } = await locate(context, ref);
   const byId = new Map(records.map((record) => [record.branchId, record]));
-  return tree.siblingsOf(ref.branchId).map((id) => describeBranch(byId.get(id)!, tree));
+  return tree.siblingsOf(ref.branchId).map((id) => placeBranch(byId.get(id)!, tree));
 }
 
 /**
@@ -86,20 +95,20 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Branch
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
   if (options.at !== undefined) {
-    const { record, tree } = await locate(context, ref);
+    const record = await needBranch(context, ref);
     if (options.at > record.seq) throw refuse.notOnBranch(ref, options.at, record.seq);
-    return pictureBranch(describeBranch(record, tree), await context.views.loadAt(ref, options.at));
+    return pictureBranch(describeBranch(record), await context.views.loadAt(ref, options.at));
   }
-  const { view } = await context.views.load(ref);
-  if (view.staged.length > 0) await discardStaged(context, ref);
+  const { record, view } = await context.views.load(ref);
+  if (view.staged.length === 0) return pictureBranch(describeBranch(record), view);
+  await discardStaged(context, ref);
   return holdBranch(context, ref);
 }
 
 /** The branch as it is, staged turns included: for whoever holds it in hand. */
 export async function holdBranch(context: Context, ref: BranchRef): Promise<Branch> {
-  const { view } = await context.views.load(ref);
-  const { record, tree } = await locate(context, ref);
-  return pictureBranch(describeBranch(record, tree), view);
+  const { record, view } = await context.views.load(ref);
+  return pictureBranch(describeBranch(record), view);
 }
 
 export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
@@ -108,14 +117,13 @@ export async function updateBranch(context: Context, ref: BranchRef, patch: Bran
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
   for (;;) {
-    const record = await context.store.getBranch(ref);
-    if (!record) throw refuse.branchNotFound(ref);
+    const record = await needBranch(context, ref);
     const metadata = metadataPatch && mergePatch((record.header as RowHeader).metadata ?? {}, metadataPatch);
     const changes = { ...rest, ...(metadata && { metadata }) };
     const draft = { type: "branch.updated", id: context.ids.next(), at: context.clock.now(), ...changes } as Draft;
     try {
       await context.journal.append(ref, [draft], { expectedSeq: record.seq, header: changes as JsonObject });
-      return await getBranch(context, ref);
+      return describeBranch(await needBranch(context, ref));
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
@@ -148,6 +156,13 @@ export function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T,
   );
   encodeJson(said, "What is said about a branch", metadataLimits);
   return said as Partial<Pick<T, keyof BranchPatch>>;
+}
+
+/** The branch's row; `branch_not_found`. */
+export async function needBranch({ store }: Context, ref: BranchRef): Promise<BranchRecord> {
+  const record = await store.getBranch(ref);
+  if (!record) throw refuse.branchNotFound(ref);
+  return record;
 }
 
 async function locate(

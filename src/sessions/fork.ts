@@ -6,8 +6,8 @@ import { callsOf, type Draft } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
 import { type BranchView, stateOf } from "../projection/index.ts";
-import type { BranchInfo } from "./branch.ts";
-import { type BranchDetails, checkDetails, getBranch, resolveBranch } from "./branches.ts";
+import { type BranchInfo, describeBranch } from "./branch.ts";
+import { type BranchDetails, checkDetails, needBranch, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
@@ -55,13 +55,13 @@ export async function forkBranch(context: Context, request: ForkRequest): Promis
     ...details,
   } as Draft;
   const header = { ...details, messages: messagesAfterCut(view, position), fork: shared } as JsonObject;
-  await context.store.createBranch(source.sessionId, {
+  const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
     header,
     events: encodeDrafts([forked]),
   });
-  return getBranch(context, { sessionId: source.sessionId, branchId: newBranchId });
+  return describeBranch(record);
 }
 
 export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
@@ -83,7 +83,7 @@ export async function revertBranch(context: Context, request: RevertRequest): Pr
     } as Draft;
     return [reverted];
   });
-  return getBranch(context, ref);
+  return describeBranch(await needBranch(context, ref));
 }
 
 async function stateChange(

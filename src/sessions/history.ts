@@ -9,9 +9,9 @@ import {
   type UnknownEvent,
   type UnknownFact,
 } from "../events/index.ts";
-import { type BranchRef, type ReadOptions, refuse } from "../log/index.ts";
+import type { BranchRef, ReadOptions } from "../log/store.ts";
 import { emptyView, fold } from "../projection/index.ts";
-import { resolveBranch } from "./branches.ts";
+import { needBranch, resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
 
 /** A fact with its address, as subscribers see it. */
@@ -72,9 +72,8 @@ export async function readMessages(
   const tail = await readTail(context, ref, last, before);
   if (tail) return tail;
   // A hard compaction replaced messages that a reader from the end can't know; fold the whole branch.
-  const record = await context.store.getBranch(ref);
-  if (!record) throw refuse.branchNotFound(ref);
-  const { messages } = await context.views.loadAt(ref, Math.min(record.seq, before - 1));
+  const { seq } = await needBranch(context, ref);
+  const { messages } = await context.views.loadAt(ref, Math.min(seq, before - 1));
   return { messages };
 }
 

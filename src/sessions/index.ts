@@ -5,7 +5,7 @@ import { type Ids, randomIds } from "../base/ids.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { MaintenanceReport, ReadOptions, SessionQuery, Store } from "../log/store.ts";
-import type { Branch, BranchInfo } from "./branch.ts";
+import type { Branch, BranchInfo, PlacedBranch } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
@@ -19,7 +19,7 @@ import * as sessions from "./session.ts";
 import * as turns from "./turns.ts";
 import { Views } from "./views.ts";
 
-export type { Branch, BranchInfo, Fork, RunInfo } from "./branch.ts";
+export type { Branch, BranchInfo, Fork, PlacedBranch, RunInfo } from "./branch.ts";
 export type { BranchDetails, BranchPatch } from "./branches.ts";
 export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
 export type { InactiveSessions } from "./cleaning.ts";
@@ -114,13 +114,13 @@ export class Sessions {
     return branches.loadBranch(this.#context, scopeOf(sessionId, branchId), options);
   }
 
-  /** What listings show of one branch, without reading its log. */
-  getBranch(sessionId: string, branchId: string): Promise<BranchInfo> {
+  /** One branch with its place in the tree, without reading its log. */
+  getBranch(sessionId: string, branchId: string): Promise<PlacedBranch> {
     return branches.getBranch(this.#context, { sessionId, branchId });
   }
 
   /** All branches of the session, oldest first, each with its place in the tree. */
-  listBranches(sessionId: string): Promise<BranchInfo[]> {
+  listBranches(sessionId: string): Promise<PlacedBranch[]> {
     return branches.listBranches(this.#context, sessionId);
   }
 
@@ -130,7 +130,7 @@ export class Sessions {
   }
 
   /** The branch and those forked from the same source at the same point, the source first. */
-  siblings(sessionId: string, branchId: string): Promise<BranchInfo[]> {
+  siblings(sessionId: string, branchId: string): Promise<PlacedBranch[]> {
     return branches.siblings(this.#context, { sessionId, branchId });
   }
 
