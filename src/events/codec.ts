@@ -59,7 +59,8 @@ export function createCodec(events: readonly EventDefinition[]): Codec {
     encode(draft) {
       const { id, at, type, ...payload } = draft;
       checkId(id, "event");
-      if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact);
+      if (!Number.isFinite(at)) throw invalid(type, "at", "the time is missing.");
+      if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact, definitions);
       const definition = definitions.get(type);
       if (!definition) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
       checkPayload(definition, payload);
@@ -68,7 +69,7 @@ export function createCodec(events: readonly EventDefinition[]): Codec {
     },
     decode({ seq, id, data }) {
       // Hot in cold loads: a known fact of the current version is the parsed object itself.
-      const parsed = JSON.parse(data);
+      const parsed = parse(data, seq, id);
       const definition = definitions.get(parsed.type);
       if (!definition || definition.version !== (parsed.v ?? 1)) return decodeOther(definition, seq, id, parsed);
       delete parsed.v;
@@ -91,20 +92,37 @@ export function typeName(fact: Fact | UnknownFact): string {
   return isUnknown(fact) ? fact.type.slice(unknownPrefix.length) : fact.type;
 }
 
-function encodeUnknown({ id, at, type, payload }: Omit<UnknownFact, "seq">): StoredText {
+/** The keys in the order in which the newer Bough wrote them, so that the text is the same, byte for byte. */
+function encodeUnknown(
+  { id, at, type, payload: { v: version, ...payload } }: Omit<UnknownFact, "seq">,
+  known: ReadonlyMap<string, EventDefinition>,
+): StoredText {
   const name = type.slice(unknownPrefix.length);
-  return { id, data: encodeJson({ type: name, at, ...payload }, `The event "${name}"`, factLimits) };
+  const taken = ["type", "at"].find((key) => Object.hasOwn(payload, key));
+  if (taken !== undefined || known.has(name)) throw invalid(name, taken, "it is no unknown kind.");
+  const text = { type: name, ...(version !== undefined && { v: version }), at, ...payload };
+  return { id, data: encodeJson(text, `The event "${name}"`, factLimits) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what was encoded is not checked again, only that it is a fact at all
+function parse(data: string, seq: number, id: string): any {
+  try {
+    const parsed = JSON.parse(data);
+    if (typeof parsed.type === "string" && typeof parsed.at === "number") return parsed;
+  } catch {}
+  throw new BoughError("store_corrupt", `What is stored at ${seq} is not a fact.`, { data: { seq, id } });
 }
 
 function checkPayload(definition: EventDefinition, payload: Record<string, unknown>): void {
   const checked = v.safeParse(definition.schema, payload);
   if (checked.success) return;
   const issue = checked.issues[0];
-  const path = v.getDotPath(issue);
+  throw invalid(definition.type, v.getDotPath(issue), issue.message);
+}
+
+function invalid(type: string, path: string | null | undefined, why: string): BoughError {
   const where = path ? ` at ${path}` : "";
-  throw new BoughError("event_invalid", `Event "${definition.type}" is not valid${where}: ${issue.message}`, {
-    data: { type: definition.type, path },
-  });
+  return new BoughError("event_invalid", `Event "${type}" is not valid${where}: ${why}`, { data: { type, path } });
 }
 
 function decodeOther(definition: EventDefinition | undefined, seq: number, id: string, parsed: JsonObject) {
@@ -120,6 +138,7 @@ function upcast(definition: EventDefinition, version: number, payload: JsonObjec
     const sentence = `Event "${type}" was written as version ${version}; this Bough knows ${supported}. Update Bough.`;
     throw new BoughError("store_too_new", sentence, { data: { type, found: version, supported } });
   }
+  if (!Number.isInteger(version)) throw new BoughError("event_unknown", `Event "${type}" has no such version.`);
   let current = payload;
   for (let from = version; from < supported; from++) {
     const step = upcasts[from];

@@ -62,7 +62,7 @@ const definitions = new Map<string, EventDefinition>(
 
 /** Whether events of this type are facts in the log; part of the type's definition, never of its channel. */
 export function isKept(type: string): boolean {
-  return definitions.get(type)?.kept ?? type.includes(".");
+  return definitions.get(type)?.kept ?? (type.includes(".") || type.startsWith("unknown:"));
 }
 
 /** A fact with its address. */

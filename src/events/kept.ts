@@ -2,12 +2,15 @@
 // turn's id, `message.added` the message's, `interaction.opened` the interaction's. So no id is stored twice.
 
 import * as v from "valibot";
+import type { JsonObject } from "../base/json.ts";
 import { kept } from "./define.ts";
 import { contentSchema, outputSchema } from "./message.ts";
 
 const id = v.pipe(v.string(), v.nonEmpty());
-const json = v.any();
-const jsonObject = v.record(v.string(), json);
+const jsonObject = v.custom<JsonObject>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  "Expected an object",
+);
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const turn = { turnId: id };
 const header = {
@@ -65,6 +68,8 @@ const branchReverted = kept(
     /** How many messages remain. */
     messages: count,
     messageId: v.optional(id),
+    /** The calls of the last batch that had their results by then; absent when all had. */
+    answered: v.optional(v.array(id)),
     checkpointId: v.optional(id),
     /** The patch from the branch state before to the branch state at the position. */
     set: v.optional(jsonObject),

@@ -54,7 +54,7 @@ export interface Message {
 
 const options = { providerOptions: v.optional(v.record(v.string(), v.any())) };
 
-const partSchema = v.union([
+const partSchema = v.variant("type", [
   v.strictObject({ type: v.literal("text"), text: v.string(), ...options }),
   v.strictObject({
     type: v.literal("tool-call"),
@@ -73,7 +73,10 @@ const partSchema = v.union([
   }),
 ]);
 
-export const contentSchema = v.union([v.string(), v.array(partSchema)]);
+const textSchema = v.string();
+const partsSchema = v.array(partSchema);
+/** Lazy instead of a union, so that a refusal names the part that is wrong. */
+export const contentSchema = v.lazy((content) => (typeof content === "string" ? textSchema : partsSchema));
 export const outputSchema = v.looseObject({ type: v.pipe(v.string(), v.nonEmpty()) });
 
 /** The tool calls of an assistant message that wait for a result from us (the provider runs its own). */

@@ -5,11 +5,12 @@
 //   P2. Messages of closed turns are always legal: every tool call has exactly one result.
 //   P3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
 //   P4. The cost of a fact is that of its turn, never of the history (reverts and hard compaction aside).
+//   P5. Turns close in the order in which they began: a later one never stands before one that waits to be saved.
 
 import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
 import { type Fact, type FactType, isUnknown, type Message, type UnknownFact } from "../events/index.ts";
-import { addResult, answerDangling } from "./tools.ts";
+import { addResult, answerDangling, keepAnswered, replaceMessages } from "./tools.ts";
 import {
   type BranchHeader,
   type BranchView,
@@ -72,12 +73,18 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
   },
   "turn.committed"(view, fact) {
-    close(view, takeTurn(view, fact), { at: fact.at, to: fact.seq, status: "committed", ...outcomeOf(fact) });
+    const { at, seq: to } = fact;
+    const turn = takeTurn(view, fact);
+    // P5: it builds on those that wait before it, so they are saved with it.
+    const before = view.staged.filter(({ from }) => from < turn.from);
+    view.staged = view.staged.filter(({ from }) => from > turn.from);
+    for (const each of before) close(view, each, { at, to, status: "committed" });
+    close(view, turn, { at, to, status: "committed", ...outcomeOf(fact) });
   },
   "turn.ended"(view, fact) {
     const { at, seq: to, status } = fact;
     const error = fact.error && { error: fact.error as JsonObject };
-    close(view, takeTurn(view, fact), { at, to, status, ...outcomeOf(fact), ...error });
+    endTurn(view, takeTurn(view, fact), { at, to, status, ...outcomeOf(fact), ...error });
   },
   "turn.discarded"(view, fact) {
     takeTurn(view, fact);
@@ -97,7 +104,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   closeAll(view, { at: fact.at, to: view.seq, reason: "forked" });
   const { from, messages, messageId } = fact;
-  truncate(view, messages, "forked", fact.at);
+  truncate(view, { messages }, "forked");
   view.createdAt = fact.at;
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
@@ -107,7 +114,7 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
 
 function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   closeAll(view, { at: fact.at, to: view.seq, reason: "reverted" });
-  truncate(view, fact.messages, "reverted", fact.at);
+  truncate(view, fact, "reverted");
   view.turns = view.turns
     .filter((turn) => turn.from <= fact.to)
     .map((turn) =>
@@ -123,27 +130,35 @@ function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void 
   const replacements = fact.replacements.map(
     (each) => ({ id: each.id, role: each.role, content: each.content, createdAt: fact.at, turnId: id }) as Message,
   );
-  view.compactions.push({ seq, retention, first, last, replacements } satisfies Compaction);
+  const compaction: Compaction = { seq, retention, first, last, replacements };
+  view.compactions.push(compaction);
   if (retention === "soft") return;
-  const from = view.messages.findIndex((message) => message.id === first);
-  const to = view.messages.findIndex((message) => message.id === last);
-  if (from < 0 || to < from) {
+  const messages = replaceMessages(view.messages, compaction);
+  if (!messages) {
     throw new BoughError("event_invalid", `The messages of compaction ${id} are not on the branch in that order.`, {
       data: { first, last },
     });
   }
-  view.messages = [...view.messages.slice(0, from), ...replacements, ...view.messages.slice(to + 1)];
+  view.messages = messages;
 }
 
-interface TurnEnd extends TurnOutcome {
+interface TurnEnd<Status extends TurnStatus = TurnStatus> extends TurnOutcome {
   readonly at: number;
   readonly to: number;
-  readonly status: TurnStatus;
+  readonly status: Status;
 }
 
-function close(view: BranchView, turn: OpenTurn, { at, to, status, ...outcome }: TurnEnd): void {
+/** Ends a turn that was cut off; P5: behind one that waits to be saved, it waits too. */
+function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | "failed">): void {
+  const { at: _at, to: _to, status: ended, ...outcome } = end;
+  if (view.staged.some(({ from }) => from < turn.from)) view.staged.push({ ...turn, ended, outcome });
+  else close(view, turn, end);
+}
+
+function close(view: BranchView, turn: OpenTurn, { at, to, ...end }: TurnEnd): void {
   const { id, from, startedAt, runs, messages, set } = turn;
-  for (const message of answerDangling(messages, status, at)) view.messages.push(message);
+  const { status, ...outcome } = turn.ended ? { ...end, status: turn.ended } : end;
+  for (const message of answerDangling(messages)) view.messages.push(message);
   view.turns.push({ id, status, from, to, startedAt, endedAt: at, runs, ...turn.outcome, ...outcome });
   view.state = mergePatch(view.state, set);
   forgetInteractions(view, id);
@@ -156,16 +171,23 @@ function closeAll(view: BranchView, end: { at: number; to: number; reason: strin
     for (const turn of view.staged) close(view, turn, { at, to, status: "committed" });
     view.staged = [];
   }
-  if (view.open) close(view, view.open, { at, to, status: "interrupted", reason });
+  if (view.open) endTurn(view, view.open, { at, to, status: "interrupted", reason });
   view.open = null;
 }
 
-/** Keeps the first messages; a call left without its result is answered. */
-function truncate(view: BranchView, keep: number, why: string, at: number): void {
-  if (view.messages.length <= keep) return;
-  const head = view.messages.slice(0, Math.max(keep - 1, 0));
-  const tail = view.messages.slice(head.length, keep);
-  view.messages = [...head, ...answerDangling(tail, why, at)];
+/** Keeps the first messages; a call left without its result is answered, a turn left without messages is gone. */
+function truncate(view: BranchView, keep: { messages: number; answered?: string[] | undefined }, why: string): void {
+  const { messages, answered } = keep;
+  const lost = new Set(view.messages.slice(messages).map(({ turnId }) => turnId));
+  if (lost.size === 0 && !answered) return;
+  const head = view.messages.slice(0, Math.max(messages - 2, 0));
+  const tail = view.messages.slice(head.length, messages);
+  view.messages = [...head, ...answerDangling(answered ? keepAnswered(tail, answered) : tail)];
+  const left = new Set(view.messages.map(({ turnId }) => turnId));
+  view.turns = view.turns.flatMap((turn) => {
+    if (!lost.has(turn.id)) return [turn];
+    return left.has(turn.id) ? [{ ...turn, status: "interrupted" as const, reason: why }] : [];
+  });
 }
 
 /** Takes the fact's turn out of the view: the open one, or one that waits to be saved. */
@@ -238,5 +260,10 @@ function updateHeader(header: BranchHeader, changes: Partial<Omit<Fact<"branch.u
     tags = header.tags,
     metadata = header.metadata,
   } = changes;
-  return { ...(name && { name }), ...(description && { description }), ...(tags && { tags }), metadata };
+  return {
+    ...(typeof name === "string" && { name }),
+    ...(typeof description === "string" && { description }),
+    ...(tags && { tags }),
+    metadata,
+  };
 }

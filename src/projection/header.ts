@@ -16,6 +16,8 @@ export interface RowHeader {
   /** The turn that is not closed, if there is one. */
   readonly turn?: string;
   readonly fork?: { readonly messageId?: string; readonly messages: number };
+  /** The id of the branch's first own fact: tells it from another branch that had its id before. */
+  readonly born?: string;
 }
 
 /** The header patch that goes with facts: what they change, and nothing else. */

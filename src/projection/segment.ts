@@ -42,10 +42,14 @@ export function cutSegment(view: BranchView, before: Sealed): string {
   return JSON.stringify(data);
 }
 
-/** The piece behind stored text; undefined when it is of another format. */
+/** The piece behind stored text; undefined when it is of another format, or no piece at all. */
 export function parseSegment(text: string): SegmentData | undefined {
-  const data = JSON.parse(text) as SegmentData;
-  return data.format === 1 ? data : undefined;
+  try {
+    const data = JSON.parse(text) as SegmentData | null;
+    return data?.format === 1 && data.before && data.rest ? data : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The view that the pieces make together, oldest first; undefined when they don't fit, so the log has to be folded. */

@@ -23,8 +23,11 @@ export function addResult(messages: readonly Message[], fact: Fact<"tool.returne
   return withResults(messages, asked, [result], fact.at);
 }
 
-/** The messages with a "not executed" result for every call that has none. */
-export function answerDangling(messages: readonly Message[], why: string, at: number): Message[] {
+/**
+ * The messages with a "not executed" result for every call that has none. The same whatever left the call unanswered and
+ * whenever it is told, so that every reader of the log finds the same words.
+ */
+export function answerDangling(messages: readonly Message[]): Message[] {
   let answered = messages;
   for (let i = 0; i < answered.length; i++) {
     const message = answered[i]!;
@@ -33,13 +36,37 @@ export function answerDangling(messages: readonly Message[], why: string, at: nu
     const given = new Set(resultsOf(answered[i + 1], message.id).map((result) => result.toolCallId));
     const missing = calls.filter((call) => !given.has(call.toolCallId));
     if (missing.length === 0) continue;
-    const text = `Not executed: the turn was ${why === "committed" ? "closed" : why} before this call had a result.`;
     const results = missing.map(({ toolCallId, toolName }): ToolResultPart => {
-      return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: text } };
+      return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: notExecuted } };
     });
-    answered = withResults(answered, i, results, at);
+    answered = withResults(answered, i, results, message.createdAt);
   }
   return answered === messages ? messages.slice() : (answered as Message[]);
+}
+
+const notExecuted = "Not executed: the turn was closed before this call had a result.";
+
+/** The messages with only these results in the last batch; the other calls have none. */
+export function keepAnswered(messages: readonly Message[], answered: readonly string[]): Message[] {
+  const last = messages.at(-1);
+  if (last?.role !== "tool" || typeof last.content === "string") return messages.slice();
+  const content = last.content.filter(
+    (part) => part.type !== "tool-result" || answered.includes(part.toolCallId as string),
+  );
+  return [...messages.slice(0, -1), ...(content.length > 0 ? [{ ...last, content }] : [])];
+}
+
+/** The messages with a compaction's replaced, a call and its results always together; undefined when they are not there. */
+export function replaceMessages(
+  messages: readonly Message[],
+  { first, last, replacements }: { first: string; last: string; replacements: readonly Message[] },
+): Message[] | undefined {
+  const from = messages.findIndex(({ id }) => id === first);
+  const to = messages.findIndex(({ id }) => id === last);
+  if (from < 0 || to < from) return undefined;
+  const head = messages.slice(0, messages[from]!.role === "tool" ? from - 1 : from);
+  const tail = messages.slice(callsOf(messages[to]!).length > 0 ? to + 2 : to + 1);
+  return [...head, ...answerDangling(replacements), ...tail];
 }
 
 function withResults(messages: readonly Message[], asked: number, results: ToolResultPart[], at: number): Message[] {

@@ -43,6 +43,8 @@ export interface OpenTurn {
   readonly set: JsonObject;
   /** How it completed; present once it waits to be saved. */
   readonly outcome?: TurnOutcome;
+  /** How it ended instead, when it was cut off after a turn that waits: then it waits with it. */
+  readonly ended?: Exclude<TurnStatus, "committed">;
 }
 
 export interface Interaction {

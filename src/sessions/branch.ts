@@ -112,12 +112,14 @@ export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranc
 /** The branch at its view; the view may grow afterwards, the picture does not. */
 export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
   const { messages, turns, open, state, seq } = view;
+  const { name: _name, description: _description, openTurnId: _turn, ...row } = info;
   const still: BranchView = { ...view, staged: view.staged.slice(), compactions: view.compactions.slice() };
   const counts = { messages: messages.length, turns: turns.length };
   let shown: readonly Message[] | undefined;
   let closed: readonly TurnRecord[] | undefined;
   return {
-    ...info,
+    ...row,
+    ...shownOf(view),
     seq,
     messageCount: counts.messages,
     get messages() {
@@ -138,6 +140,19 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     transcript() {
       return transcript({ ...still, messages: this.messages as Message[] });
     },
+  };
+}
+
+/** What the row tells of the newest position, told of the view's: the row may be newer. */
+function shownOf({ header, open, staged }: BranchView) {
+  const { name, description, tags = [], metadata } = header;
+  const openTurnId = open?.id ?? staged.at(-1)?.id;
+  return {
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    tags,
+    metadata,
+    ...(openTurnId !== undefined && { openTurnId }),
   };
 }
 

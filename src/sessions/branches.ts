@@ -19,6 +19,7 @@ import {
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
+import { needBranch } from "./views.ts";
 
 /** What a person says about a branch. */
 export interface BranchDetails {
@@ -62,8 +63,9 @@ export async function createBranch(
   checkId(sessionId, "session");
   checkId(branchId, "branch");
   const named = checkDetails({ name: branchId, ...details });
-  const created = { type: "branch.created", id: context.ids.next(), at: context.clock.now(), ...named } as Draft;
-  const header = { ...named, messages: 0 } as JsonObject;
+  const born = context.ids.next();
+  const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
+  const header = { ...named, messages: 0, born } as JsonObject;
   return describeBranch(
     await context.store.createBranch(sessionId, { id: branchId, header, events: encodeDrafts([created]) }),
   );
@@ -90,17 +92,18 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Placed
 
 /**
  * The branch now, or as it was at a position. Complete turns that nobody saved are discarded when the branch is loaded
- * now, unless a run is active on it.
+ * now, unless a run is active on it or a later turn, which builds on them, waits to be resumed.
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
   if (options.at !== undefined) {
-    const record = await needBranch(context, ref);
-    if (options.at > record.seq) throw refuse.notOnBranch(ref, options.at, record.seq);
-    return pictureBranch(describeBranch(record), await context.views.loadAt(ref, options.at));
+    const record = await needBranch(context.store, ref);
+    const { at } = options;
+    if (!Number.isInteger(at) || at < 0 || at > record.seq) throw refuse.notOnBranch(ref, at, record.seq);
+    return pictureBranch(describeBranch(record), await context.views.loadAt(ref, at));
   }
   const { record, view } = await context.views.load(ref);
-  if (view.staged.length === 0) return pictureBranch(describeBranch(record), view);
+  if (view.staged.length === 0 || view.open) return pictureBranch(describeBranch(record), view);
   await discardStaged(context, ref);
   return holdBranch(context, ref);
 }
@@ -117,13 +120,13 @@ export async function updateBranch(context: Context, ref: BranchRef, patch: Bran
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
   for (;;) {
-    const record = await needBranch(context, ref);
+    const record = await needBranch(context.store, ref);
     const metadata = metadataPatch && mergePatch((record.header as RowHeader).metadata ?? {}, metadataPatch);
     const changes = { ...rest, ...(metadata && { metadata }) };
     const draft = { type: "branch.updated", id: context.ids.next(), at: context.clock.now(), ...changes } as Draft;
     try {
       await context.journal.append(ref, [draft], { expectedSeq: record.seq, header: changes as JsonObject });
-      return describeBranch(await needBranch(context, ref));
+      return describeBranch(await needBranch(context.store, ref));
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
@@ -156,13 +159,6 @@ export function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T,
   );
   encodeJson(said, "What is said about a branch", metadataLimits);
   return said as Partial<Pick<T, keyof BranchPatch>>;
-}
-
-/** The branch's row; `branch_not_found`. */
-export async function needBranch({ store }: Context, ref: BranchRef): Promise<BranchRecord> {
-  const record = await store.getBranch(ref);
-  if (!record) throw refuse.branchNotFound(ref);
-  return record;
 }
 
 async function locate(

@@ -2,15 +2,16 @@
 
 import { checkId } from "../base/ids.ts";
 import { diffPatch, type JsonObject } from "../base/json.ts";
-import { callsOf, type Draft } from "../events/index.ts";
+import type { Draft } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
 import { type BranchView, stateOf } from "../projection/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
-import { type BranchDetails, checkDetails, needBranch, resolveBranch } from "./branches.ts";
+import { type BranchDetails, checkDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
+import { needBranch } from "./views.ts";
 
 export interface ForkRequest extends Scope, BranchDetails {
   /** The last message the fork shares; without a point, the latest. */
@@ -45,16 +46,22 @@ export async function forkBranch(context: Context, request: ForkRequest): Promis
   const position = await resolvePosition(context, source, view, target);
   const set = await stateChange(context, source, view, position, state);
   const shared = { messages: position.messages, ...(position.messageId && { messageId: position.messageId }) };
+  const born = context.ids.next();
   const forked = {
     type: "branch.forked",
-    id: context.ids.next(),
+    id: born,
     at: context.clock.now(),
     from: { branchId: source.branchId, seq: position.seq },
     ...shared,
     ...(set && { set }),
     ...details,
   } as Draft;
-  const header = { ...details, messages: messagesAfterCut(view, position), fork: shared } as JsonObject;
+  const header = {
+    ...details,
+    messages: position.messages + (position.dangles ? 1 : 0),
+    born,
+    fork: shared,
+  } as JsonObject;
   const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
@@ -68,7 +75,8 @@ export async function revertBranch(context: Context, request: RevertRequest): Pr
   const ref = await resolveBranch(context, request);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
   await whileFree(context, ref, async (view) => {
-    const position = await resolvePosition(context, ref, view, { messageId, messageIndex, seq: toSeq } as Target);
+    const target = { messageId, messageIndex, seq: toSeq } as Target;
+    const position = await resolvePosition(context, ref, view, target, { goBack: true });
     const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
     const set = diffPatch(stateOf(view), then);
     const reverted = {
@@ -78,12 +86,13 @@ export async function revertBranch(context: Context, request: RevertRequest): Pr
       to: position.seq,
       messages: position.messages,
       ...(position.messageId && { messageId: position.messageId }),
+      ...(position.answered && { answered: position.answered }),
       ...(checkpointId && { checkpointId }),
       ...(Object.keys(set).length > 0 && { set }),
     } as Draft;
     return [reverted];
   });
-  return describeBranch(await needBranch(context, ref));
+  return describeBranch(await needBranch(context.store, ref));
 }
 
 async function stateChange(
@@ -103,11 +112,4 @@ async function stateChange(
         : await context.views.stateAt(source, position.stateSeq!);
   const set = diffPatch(inherited, wanted);
   return Object.keys(set).length > 0 ? set : undefined;
-}
-
-/** A cut right after a call leaves it without its result; the child answers it with one more message. */
-function messagesAfterCut(view: BranchView, { messages }: Position): number {
-  const unclosed = [...view.staged, ...(view.open ? [view.open] : [])].flatMap((turn) => turn.messages);
-  const last = view.messages[messages - 1] ?? unclosed[messages - 1 - view.messages.length];
-  return last && callsOf(last).length > 0 ? messages + 1 : messages;
 }

@@ -11,8 +11,9 @@ import {
 } from "../events/index.ts";
 import type { BranchRef, ReadOptions } from "../log/store.ts";
 import { emptyView, fold } from "../projection/index.ts";
-import { needBranch, resolveBranch } from "./branches.ts";
+import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
+import { needBranch } from "./views.ts";
 
 /** A fact with its address, as subscribers see it. */
 export type LogEvent = KeptEvent | UnknownEvent;
@@ -72,7 +73,7 @@ export async function readMessages(
   const tail = await readTail(context, ref, last, before);
   if (tail) return tail;
   // A hard compaction replaced messages that a reader from the end can't know; fold the whole branch.
-  const { seq } = await needBranch(context, ref);
+  const { seq } = await needBranch(context.store, ref);
   const { messages } = await context.views.loadAt(ref, Math.min(seq, before - 1));
   return { messages };
 }
@@ -95,10 +96,30 @@ async function readTail(
       end = fact.type === "branch.reverted" ? fact.to + 1 : fact.seq;
     }
     if (page.length < limit || end <= 1) return { messages: foldTail(newestFirst) };
-    const start = newestFirst.findLastIndex((fact) => fact.type === "turn.started");
+    const start = firstStart(newestFirst);
     const messages = foldTail(newestFirst.slice(0, start + 1));
     if (messages.length >= last) return { messages, before: newestFirst[start]!.seq };
   }
+}
+
+/**
+ * The index of the oldest fact at which a tail can begin: a turn that begins where every turn before it is closed. What
+ * closes them all is a commit (P5), a fork or a revert; a turn that waits to be saved may close much later.
+ */
+function firstStart(newestFirst: readonly (Fact | UnknownFact)[]): number {
+  const begunEarlier = new Set<string>();
+  let found = -1;
+  let candidate = -1;
+  for (const [i, fact] of newestFirst.entries()) {
+    const closesAll =
+      fact.type === "turn.committed" || fact.type === "branch.forked" || fact.type === "branch.reverted";
+    if (closesAll && candidate >= 0) found = candidate;
+    if ("turnId" in fact && fact.turnId !== undefined) begunEarlier.add(fact.turnId);
+    if (fact.type === "turn.started") begunEarlier.delete(fact.id);
+    if (begunEarlier.size > 0) candidate = -1;
+    else if (fact.type === "turn.started") candidate = i;
+  }
+  return found;
 }
 
 /** Folds facts given newest first that begin in the middle of the log. */

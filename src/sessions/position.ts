@@ -1,9 +1,11 @@
-// From what a person points at (a message, an index, a position) to a place in the log where a branch can be cut.
+// From what a person points at (a message, an index, a position) to a place in the log where a branch can be cut. Messages
+// are counted as they would be if every unclosed turn closed now.
 
 import { BoughError } from "../base/errors.ts";
-import { callsOf, type Message } from "../events/index.ts";
+import { callsOf, type Message, type ToolResultPart } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
 import { type BranchView, type OpenTurn, resultsId, type TurnRecord } from "../projection/index.ts";
+import { answerDangling } from "../projection/tools.ts";
 import type { Context } from "./context.ts";
 
 /** One of these; none means the latest message. */
@@ -23,43 +25,81 @@ export interface Position {
   readonly messageId?: string;
   /** Present when facts up to `seq` go past the cut, so that state has to be taken from here instead. */
   readonly stateSeq?: number;
+  /** The calls of the last batch that have their results, when some don't. */
+  readonly answered?: readonly string[];
+  /** The cut leaves calls without their results; one more message answers them. */
+  readonly dangles: boolean;
 }
 
+/** With `goBack`, a position to which the branch itself can return; a new branch can begin anywhere. */
 export async function resolvePosition(
   context: Context,
   ref: BranchRef,
   view: BranchView,
   target: Target,
+  options: { goBack?: boolean } = {},
 ): Promise<Position> {
-  if (target.seq !== undefined) return positionAt(context, ref, view, target.seq);
+  if (target.seq !== undefined) return positionAt(context, ref, view, target.seq, options);
   const count = await countUpTo(context, ref, view, target);
-  if (count === 0) return { seq: beforeFirstTurn(view), messages: 0 };
-  const message = messageAt(view, count - 1);
+  if (count === 0) return { seq: beforeFirstTurn(view), messages: 0, dangles: false };
+  const message = messageAt(view, count - 1)!;
   const seq = await seqOf(context, ref, view, count - 1, message);
   const compacted = view.compactions.findLast(({ retention }) => retention === "hard")?.seq ?? 0;
-  const { id: messageId } = message;
-  if (compacted <= seq) return { seq, messages: count, messageId };
-  return { seq: compacted, messages: count, messageId, stateSeq: seq };
+  const cut = { messages: count, messageId: message.id, dangles: callsOf(message).length > 0 };
+  return compacted <= seq ? { seq, ...cut } : { seq: compacted, ...cut, stateSeq: seq };
 }
 
-async function positionAt(context: Context, ref: BranchRef, view: BranchView, seq: number): Promise<Position> {
+/** Refuses a position that the branch can't go back to, because what it had there was reverted away or compacted. */
+async function checkReachable(context: Context, ref: BranchRef, view: BranchView, then: BranchView): Promise<void> {
+  const { seq } = then;
+  const now = allMessages(view);
+  const isStart = allMessages(then).every(({ id }, i) => id === now[i]?.id);
+  if (isStart && (await isOnPath(context, ref, view, seq))) return;
+  const sentence = `Position ${seq} of branch "${ref.branchId}" was reverted away or compacted; fork there instead.`;
+  throw new BoughError("position_not_on_branch", sentence, { data: { ...ref, seq, newest: view.seq } });
+}
+
+/** Going back from the newest fact, a revert jumps to where it went. */
+async function isOnPath(context: Context, ref: BranchRef, view: BranchView, seq: number): Promise<boolean> {
+  let at = view.seq;
+  while (at > seq) {
+    const { facts } = await context.journal.read(ref, { after: seq, before: at + 1, reverse: true });
+    for (const fact of facts) if (fact.seq === at) at = fact.type === "branch.reverted" ? fact.to : at - 1;
+  }
+  return at === seq;
+}
+
+async function positionAt(
+  context: Context,
+  ref: BranchRef,
+  view: BranchView,
+  seq: number,
+  { goBack = false }: { goBack?: boolean },
+): Promise<Position> {
   if (!Number.isInteger(seq) || seq < 0 || seq > view.seq) throw refuse.notOnBranch(ref, seq, view.seq);
   const then = await context.views.loadAt(ref, seq);
+  if (goBack) await checkReachable(context, ref, view, then);
   const all = allMessages(then);
-  const messageId = all.at(-1)?.id;
-  return { seq, messages: all.length, ...(messageId && { messageId }) };
+  const last = unclosedTurns(then).at(-1)?.messages.at(-1) ?? all.at(-1);
+  const dangles = last !== undefined && callsOf(last).length > 0;
+  const messages = dangles ? all.length - 1 : all.length;
+  const position = { seq, messages, dangles, ...(last && { messageId: last.id }) };
+  const given = last?.role === "tool" ? resultsOf(last) : [];
+  const isPart = given.length > 0 && given.length < callsOf(all.at(-2)!).length;
+  return isPart ? { ...position, answered: given.map(({ toolCallId }) => toolCallId) } : position;
 }
 
 async function countUpTo(context: Context, ref: BranchRef, view: BranchView, target: Target): Promise<number> {
   const { messageId, messageIndex } = target;
+  const unclosed = unclosedMessages(view);
   if (messageId !== undefined) {
     const known = context.views.indexOf(ref, view).messages.get(messageId);
     if (known !== undefined) return known + 1;
-    const unclosed = unclosedMessages(view).findIndex(({ id }) => id === messageId);
-    if (unclosed >= 0) return view.messages.length + unclosed + 1;
+    const found = unclosed.findIndex(({ id }) => id === messageId);
+    if (found >= 0) return view.messages.length + found + 1;
     throw await messageMissing(context, ref, view, messageId);
   }
-  const total = view.messages.length + unclosedMessages(view).length;
+  const total = view.messages.length + unclosed.length;
   if (messageIndex === undefined) return view.messages.length || total;
   if (!Number.isInteger(messageIndex) || messageIndex < 0 || messageIndex > total) {
     throw new BoughError("invalid_argument", `Message index ${messageIndex} is outside 0 to ${total}.`, {
@@ -69,7 +109,7 @@ async function countUpTo(context: Context, ref: BranchRef, view: BranchView, tar
   return messageIndex;
 }
 
-/** The last fact that belongs to the message; at the end of a closed turn, the last fact of that turn. */
+/** The last fact that belongs to the message; at the end of a complete turn, the last fact before the next turn. */
 async function seqOf(
   context: Context,
   ref: BranchRef,
@@ -78,16 +118,33 @@ async function seqOf(
   message: Message,
 ): Promise<number> {
   const turn = turnOf(context, ref, view, message);
-  if (!turn) return view.seq;
-  const isClosed = "to" in turn;
-  if (isClosed && messageAt(view, index + 1)?.turnId !== turn.id) return turn.to;
-  const before = isClosed ? turn.to + 1 : view.seq + 1;
+  const next = messageAt(view, index + 1);
+  const isLast = next?.turnId !== message.turnId;
+  const nextTurn = isLast && next ? turnOf(context, ref, view, next) : undefined;
+  // A turn that waited to be saved closes after the next one began, which must not come along.
+  const end = nextTurn ? nextTurn.from - 1 : view.seq;
+  if (!turn) return Math.min(end, replacedAt(view, message));
+  if (isLast && "to" in turn) return Math.min(end, turn.to);
+  if (isLast && turn.outcome) return end;
+  const before = "to" in turn ? turn.to + 1 : view.seq + 1;
   const { facts } = await context.journal.read(ref, { after: turn.from - 1, before, limit: before - turn.from });
-  const calls = new Set(callsAnsweredBy(view, index).map((call) => call.toolCallId));
+  const asked = callsAnsweredBy(view, index);
+  const calls = new Set(asked && callsOf(asked).map((call) => call.toolCallId));
   const last = facts.findLast(
-    (fact) => fact.id === message.id || (fact.type === "tool.returned" && calls.has(fact.callId)),
+    (fact) =>
+      fact.id === message.id ||
+      fact.id === asked?.id ||
+      (fact.type === "tool.returned" && fact.turnId === turn.id && calls.has(fact.callId)),
   );
   return last?.seq ?? before - 1;
+}
+
+/** Where a hard compaction put the message. */
+function replacedAt(view: BranchView, { id }: Message): number {
+  const compaction = view.compactions.find(({ replacements }) =>
+    replacements.some((each) => each.id === id || resultsId(each.id) === id),
+  );
+  return compaction?.seq ?? view.seq;
 }
 
 function turnOf(
@@ -96,26 +153,33 @@ function turnOf(
   view: BranchView,
   { turnId }: Message,
 ): TurnRecord | OpenTurn | undefined {
-  const unclosed = view.open ? [...view.staged, view.open] : view.staged;
-  return context.views.indexOf(ref, view).turns.get(turnId) ?? unclosed.find(({ id }) => id === turnId);
+  return context.views.indexOf(ref, view).turns.get(turnId) ?? unclosedTurns(view).find(({ id }) => id === turnId);
 }
 
-function callsAnsweredBy(view: BranchView, index: number) {
+/** The message whose calls the one at the index answers. */
+function callsAnsweredBy(view: BranchView, index: number): Message | undefined {
   const asked = index > 0 ? messageAt(view, index - 1) : undefined;
-  return asked && resultsId(asked.id) === messageAt(view, index)?.id ? callsOf(asked) : [];
+  return asked && resultsId(asked.id) === messageAt(view, index)?.id ? asked : undefined;
 }
 
-function messageAt(view: BranchView, index: number): Message {
-  return (view.messages[index] ?? unclosedMessages(view)[index - view.messages.length])!;
+function messageAt(view: BranchView, index: number): Message | undefined {
+  return view.messages[index] ?? unclosedMessages(view)[index - view.messages.length];
 }
 
-function unclosedMessages({ staged, open }: BranchView): readonly Message[] {
-  if (staged.length === 0) return open?.messages ?? [];
-  return [...staged.flatMap((turn) => turn.messages), ...(open?.messages ?? [])];
+function unclosedTurns({ staged, open }: BranchView): readonly OpenTurn[] {
+  return open ? [...staged, open] : staged;
+}
+
+function unclosedMessages(view: BranchView): readonly Message[] {
+  return unclosedTurns(view).flatMap((turn) => answerDangling(turn.messages));
 }
 
 function allMessages(view: BranchView): readonly Message[] {
   return [...view.messages, ...unclosedMessages(view)];
+}
+
+function resultsOf({ content }: Message): ToolResultPart[] {
+  return typeof content === "string" ? [] : content.filter((part) => part.type === "tool-result");
 }
 
 function beforeFirstTurn(view: BranchView): number {

@@ -42,8 +42,9 @@ export async function createSession(
   const sessionId = id ?? ids.next();
   checkId(sessionId, "session");
   checkPatch({ metadata, state });
-  const created = encodeDrafts([{ type: "branch.created", id: ids.next(), at: clock.now() }]);
-  const branch = { id: mainBranch, header: { messages: 0 }, events: created };
+  const born = ids.next();
+  const created = encodeDrafts([{ type: "branch.created", id: born, at: clock.now() }]);
+  const branch = { id: mainBranch, header: { messages: 0, born }, events: created };
   const record = await store.createSession({
     id: sessionId,
     metadata: withoutNulls(metadata),

@@ -50,7 +50,7 @@ export interface TurnWriter {
   /** Appends messages in one step; a tool message becomes one fact for each of its results. */
   add(...messages: NewMessage[]): Promise<readonly Fact[]>;
   /** Appends one tool's result as it arrives. */
-  toolReturned(result: { callId: string; toolName: string; output: ToolOutput }): Promise<Fact>;
+  toolReturned(result: ToolReturn): Promise<Fact>;
   /** Appends facts of any kind in one step. */
   append(...drafts: Draft[]): Promise<readonly Fact[]>;
   /** Closes the turn, with its last messages, in one append. */
@@ -63,6 +63,13 @@ export interface TurnWriter {
   renew(leaseMs?: number): Promise<void>;
   /** Gives the branch back and leaves the turn open, to be resumed later. */
   release(): Promise<void>;
+}
+
+export interface ToolReturn {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly output: ToolOutput;
+  readonly providerOptions?: JsonObject;
 }
 
 export interface TurnFailure {
@@ -184,16 +191,8 @@ class HeldTurn implements TurnWriter {
     return this.append(...messageDrafts(this.#context, this.turnId, messages));
   }
 
-  async toolReturned({ callId, toolName, output }: { callId: string; toolName: string; output: ToolOutput }) {
-    const draft = {
-      ...stamp(this.#context),
-      type: "tool.returned",
-      turnId: this.turnId,
-      callId,
-      toolName,
-      output,
-    } as const;
-    return (await this.append(draft as Draft))[0]!;
+  async toolReturned(returned: ToolReturn) {
+    return (await this.append(resultDraft(this.#context, this.turnId, returned)))[0]!;
   }
 
   append(...drafts: Draft[]) {
@@ -291,17 +290,13 @@ function resultDrafts(context: Context, turnId: string, { content }: NewMessage)
   if (results.length === 0) {
     throw new BoughError("invalid_argument", "A tool message holds tool-result parts.");
   }
-  return results.map(
-    ({ toolCallId: callId, toolName, output }) =>
-      ({
-        ...stamp(context),
-        type: "tool.returned",
-        turnId,
-        callId,
-        toolName,
-        output: output as Record<string, Json>,
-      }) as Draft,
-  );
+  return results.map(({ toolCallId: callId, ...result }) => resultDraft(context, turnId, { callId, ...result }));
+}
+
+function resultDraft(context: Context, turnId: string, returned: ToolReturn): Draft {
+  const { callId, toolName, output, providerOptions } = returned;
+  const optional = providerOptions && { providerOptions };
+  return { ...stamp(context), type: "tool.returned", turnId, callId, toolName, output, ...optional } as Draft;
 }
 
 function closeDrafts(context: Context, turnId: string, { state }: TurnClose): Draft[] {

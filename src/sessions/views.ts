@@ -1,7 +1,7 @@
 // Views: the projections of branches, kept in this process and extended by what is new in the log.
 //
 //   V1. A view handed out is at or past what the store had acknowledged when it was asked for.
-//   V2. A cached view belongs to the branch that has that id now (told by its time of creation).
+//   V2. A cached view belongs to the branch that has that id now (told by its first own fact).
 //   V3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
 //   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
 
@@ -17,6 +17,7 @@ import {
   joinSegments,
   nothingSealed,
   parseSegment,
+  type RowHeader,
   type Sealed,
   stateOf,
   stillSealed,
@@ -32,8 +33,8 @@ const cachedBranches = 1000;
 const pageSize = 2000;
 
 interface Entry {
-  /** When its branch was created; 0 for a view that is not cached. */
-  readonly createdAt: number;
+  /** The first own fact of its branch; absent for a view that is not cached. */
+  readonly born: string | undefined;
   readonly view: BranchView;
   /** The pieces of the view that are stored, oldest first. */
   sealed: Sealed[];
@@ -71,8 +72,7 @@ export class Views {
   load(ref: BranchRef): Promise<Loaded> {
     const key = keyOf(ref);
     return this.#loading.run(key, async () => {
-      const record = await this.#store.getBranch(ref);
-      if (!record) throw refuse.branchNotFound(ref);
+      const record = await needBranch(this.#store, ref);
       const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
       this.#entries.delete(key);
       this.#entries.set(key, entry);
@@ -82,7 +82,7 @@ export class Views {
 
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
-    return (await this.#cold(ref, seq, 0)).view;
+    return (await this.#cold(ref, seq, undefined)).view;
   }
 
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
@@ -125,7 +125,7 @@ export class Views {
 
   async #cached(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry | undefined> {
     const entry = this.#entries.get(key);
-    if (entry?.createdAt !== record.createdAt || entry.view.seq > record.seq) return undefined;
+    if (!entry || entry.born !== bornOf(record) || entry.view.seq > record.seq) return undefined;
     for await (const page of this.#pages(ref, entry.view, record.seq)) this.#foldInto(entry, page);
     this.#seal(ref, entry);
     return entry;
@@ -134,14 +134,14 @@ export class Views {
   async #fresh(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry> {
     this.#entries.delete(key);
     this.#evict();
-    const entry = await this.#cold(ref, record.seq, record.createdAt);
+    const entry = await this.#cold(ref, record.seq, bornOf(record));
     this.#seal(ref, entry);
     return entry;
   }
 
-  async #cold(ref: BranchRef, seq: number, createdAt: number): Promise<Entry> {
+  async #cold(ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
     const { view, sealed } = (await this.#fromSegments(ref, seq)) ?? { view: emptyView(), sealed: [] };
-    const entry: Entry = { createdAt, view, sealed, unsealed: 0, index: undefined };
+    const entry: Entry = { born, view, sealed, unsealed: 0, index: undefined };
     for await (const page of this.#pages(ref, view, seq)) this.#foldInto(entry, page);
     return entry;
   }
@@ -153,7 +153,8 @@ export class Views {
       const piece = segment && parseSegment(segment.data);
       if (!piece) break;
       pieces.push(piece);
-      at = piece.before.to;
+      // V3: one that claims to follow itself fits nothing, and must not be followed for ever.
+      at = Math.min(piece.before.to, at - 1);
     }
     return joinSegments(pieces.reverse());
   }
@@ -180,17 +181,17 @@ export class Views {
       if (fact.seq <= entry.view.seq) continue;
       const { messages, turns } = entry.view;
       fold(entry.view, fact);
-      if (entry.view.messages !== messages || entry.view.turns !== turns) this.#afterRewrite(entry, messages);
+      if (entry.view.messages !== messages || entry.view.turns !== turns)
+        this.#afterRewrite(entry, { messages, turns });
     }
     entry.unsealed += size;
   }
 
   /** A revert or a hard compaction replaced the arrays: sealed pieces hold only as far as nothing changed. */
-  #afterRewrite(entry: Entry, before: BranchView["messages"]): void {
+  #afterRewrite(entry: Entry, before: Pick<BranchView, "messages" | "turns">): void {
     const { messages, turns } = entry.view;
-    let same = Math.min(before.length, messages.length);
-    while (same > 0 && before[same - 1] !== messages[same - 1]) same--;
-    entry.sealed = stillSealed(entry.sealed, { messages: same, turns: turns.length });
+    const unchanged = { messages: sharedStart(before.messages, messages), turns: sharedStart(before.turns, turns) };
+    entry.sealed = stillSealed(entry.sealed, unchanged);
     entry.index = undefined;
   }
 
@@ -219,6 +220,24 @@ export class Views {
       held -= view.messages.length + 1;
     }
   }
+}
+
+/** How many items the arrays have in common, from the first on. */
+function sharedStart(before: readonly unknown[], after: readonly unknown[]): number {
+  const end = Math.min(before.length, after.length);
+  const changed = before.findIndex((item, i) => i >= end || item !== after[i]);
+  return changed < 0 ? end : changed;
+}
+
+function bornOf({ header, createdAt }: BranchRecord): string {
+  return (header as RowHeader).born ?? String(createdAt);
+}
+
+/** The branch's row; `session_not_found`, `branch_not_found`. */
+export async function needBranch(store: Store, ref: BranchRef): Promise<BranchRecord> {
+  const record = await store.getBranch(ref);
+  if (record) return record;
+  throw (await store.getSession(ref.sessionId)) ? refuse.branchNotFound(ref) : refuse.sessionNotFound(ref.sessionId);
 }
 
 function keyOf({ sessionId, branchId }: BranchRef): string {

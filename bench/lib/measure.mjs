@@ -1,0 +1,19 @@
+// The process of one measurement: `node measure.mjs NAME OPTIONS`, started by runner.mjs.
+
+const measurements = {
+  "append-cost": () => import("../log/append-cost.mjs"),
+  "durable-turn": () => import("../log/durable-turn.mjs"),
+  "group-commit": () => import("../log/group-commit.mjs"),
+  "stored-bytes": () => import("../log/stored-bytes.mjs"),
+  fork: () => import("../log/fork.mjs"),
+  "cold-load": () => import("../log/cold-load.mjs"),
+};
+
+const [name, options] = process.argv.slice(2);
+const { run } = await measurements[name]();
+await run({
+  ...JSON.parse(options),
+  progress: (text) => process.send({ progress: text }),
+  row: (row) => process.send({ row }),
+});
+process.disconnect();

@@ -1,0 +1,86 @@
+// A branch in a process that has never seen it: all of it, and its last 50 messages. Each load is a new process, which
+// afterwards parses the same messages as one JSON text: the median of a few times, so the limit is a warm parse. A process
+// that does nothing but parse that text once says what even the parsing costs in the cold. The system's file cache is
+// warm, and Node and its modules are loaded.
+
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { growTo } from "../lib/history.mjs";
+import { eachStore } from "../lib/runner.mjs";
+import { median, shuffled } from "../lib/stats.mjs";
+import { durableKinds, newPlace, openAt } from "../lib/stores.mjs";
+import { show } from "../lib/table.mjs";
+import { seeded } from "../lib/words.mjs";
+
+const program = fileURLToPath(new URL("./cold-load-program.mjs", import.meta.url));
+const length = 10_000;
+const last = 50;
+
+export async function run(context) {
+  const processes = context.quick ? 7 : 25;
+  const places = {};
+  await eachStore(context, durableKinds, async (kind) => {
+    places[kind] = await newPlace(context.dir, `cold-${kind}`);
+    const sessions = await openAt(kind, places[kind]);
+    await sessions.createSession("s");
+    await growTo(sessions, { sessionId: "s", branchId: "main" }, length);
+    const { messages } = await sessions.loadBranch("s");
+    await writeFile(textIn(context), JSON.stringify(messages));
+    await sessions.close();
+  });
+  const loads = Object.keys(places).flatMap((kind) => ["all", "last"].map((what) => ({ kind, what })));
+  const jobs = [...loads, { kind: "text", what: "parse" }];
+  places.text = textIn(context);
+  const results = jobs.map((job) => ({ ...job, runs: [] }));
+  const random = seeded(7);
+  for (let i = 0; i < processes; i++) {
+    context.progress(`process ${i + 1} of ${processes} for each store`);
+    for (const job of shuffled(results, random)) job.runs.push(await loadIn(job, places));
+  }
+  const coldParse = median(results.at(-1).runs.map((run) => run.parse));
+  for (const { kind } of loads.filter(({ what }) => what === "all")) {
+    const [all, tail] = results.filter((job) => job.kind === kind);
+    const { shares } = await loadIn({ ...all, watch: true }, places);
+    for (const row of rowsOf(kind, all.runs, tail.runs, { shares, coldParse })) context.row(row);
+  }
+}
+
+function textIn({ dir }) {
+  return join(dir, "messages.json");
+}
+
+async function loadIn({ kind, what, watch = false }, places) {
+  const options = JSON.stringify({ kind, place: places[kind], messages: what === "all" ? length : last, watch });
+  const { stdout } = await promisify(execFile)(process.execPath, [program, what, options]);
+  return JSON.parse(stdout);
+}
+
+function rowsOf(kind, all, tail, { shares, coldParse }) {
+  const of = (runs, name) => median(runs.map((run) => run[name]));
+  const [load, parse, few] = [of(all, "load"), of(all, "parse"), of(tail, "load")];
+  const withImport = (runs) => show.ms(median(runs.map((run) => run.load + run.imports)));
+  const parts = Object.entries(shares).map(([name, ms]) => `${name} ${show.ms(ms)}`);
+  return [
+    {
+      what: `${kind}, ${length.toLocaleString("en")} messages beside JSON.parse`,
+      measured: show.ms(load),
+      limit: show.ms(parse),
+      ratio: median(all.map((run) => run.load / run.parse)),
+      target: { max: 4 },
+      note: `${parts.join(", ")} · with imports ${withImport(all)} · a cold parse ${show.ms(coldParse)}, ratio ${show.ratio(load / coldParse)}`,
+      figures: { load, parse, coldParse, imports: of(all, "imports"), open: of(all, "open"), shares },
+    },
+    {
+      what: `${kind}, last ${last} beside all`,
+      measured: show.ms(few),
+      limit: show.ms(load),
+      ratio: few / load,
+      target: { max: 0.05 },
+      note: `open ${show.ms(of(tail, "open"))} · with imports ${withImport(tail)}`,
+      figures: { load: few, open: of(tail, "open") },
+    },
+  ];
+}

@@ -1,0 +1,137 @@
+// A fork is one row and one fact, whatever the history behind it: beside appending one event to a turn in the same store,
+// and how much more the store holds after many of them.
+
+import { codec } from "bough/events";
+import { growTo } from "../lib/history.mjs";
+import { eachStore } from "../lib/runner.mjs";
+import { interleave, median } from "../lib/stats.mjs";
+import { newPlace, openAt, sizeOf, storeKinds } from "../lib/stores.mjs";
+import { show } from "../lib/table.mjs";
+import { prose, seeded } from "../lib/words.mjs";
+
+const ref = { sessionId: "s", branchId: "main" };
+// A turn's cost grows with the turn, so each is used for a few events only.
+const eventsPerTurn = 20;
+const warmUp = 20;
+
+export async function run(context) {
+  const length = context.quick ? 10_000 : 100_000;
+  const forks = context.quick ? 100 : 300;
+  await eachStore(context, storeKinds, async (kind) => {
+    const place = await newPlace(context.dir, `fork-${kind}`);
+    const sessions = await prepare(context, kind, place, length);
+    const times = await race(context, kind, sessions, forks);
+    await sessions.close();
+    const size = await stored[kind]({ kind, place, forks, length });
+    context.row(costRow(kind, length, times));
+    context.row(sizeRow(kind, forks, size));
+  });
+}
+
+async function prepare({ progress }, kind, place, length) {
+  const sessions = await openAt(kind, place);
+  await sessions.createSession(ref.sessionId);
+  await growTo(sessions, ref, length, { progress: (text) => progress(`${kind}: ${text}`) });
+  return sessions;
+}
+
+/** Forks of the long branch and events appended elsewhere, in turns. */
+async function race({ progress }, kind, sessions, forks) {
+  const random = seeded(5);
+  const from = await randomMessage(sessions, random);
+  const text = prose(random, 500);
+  const append = await eventWriter(sessions, forks + warmUp, text);
+  progress(`${kind}: ${forks} forks`);
+  const fork = () => sessions.forkBranch({ ...ref, from: from() });
+  const bare = await bareAppend(sessions, text);
+  return interleave({ fork, append, bare }, { rounds: forks, warmUp });
+}
+
+/** A function that appends one message to a turn that is open. */
+async function eventWriter(sessions, events, text) {
+  const writers = [];
+  for (let i = 0; i * eventsPerTurn < events; i++) {
+    await sessions.createSession(`t${i}`);
+    writers.push(await sessions.beginTurn({ sessionId: `t${i}`, branchId: "main" }, text, { leaseMs: 3_600_000 }));
+  }
+  let written = 0;
+  return () => writers[Math.floor(written++ / eventsPerTurn)].add({ role: "user", content: text });
+}
+
+/** A function that hands one event to the store, past everything that is above it. */
+async function bareAppend(sessions, text) {
+  await sessions.createSession("bare");
+  let written = 0;
+  return () => {
+    const id = `e${String(++written).padStart(15, "0")}`;
+    const event = codec.encode({ type: "state.changed", id, at: Date.now(), set: { text } });
+    return sessions.store.append({ sessionId: "bare", branchId: "main" }, [event]);
+  };
+}
+
+/** Picks any message of the long branch: the last of a turn, or one inside a turn. */
+async function randomMessage(sessions, random) {
+  const { messages } = await sessions.loadBranch(ref.sessionId, ref.branchId);
+  return () => messages[Math.floor(random() * messages.length)].id;
+}
+
+/** Opens the store again and forks so many times; what it then holds more, for each fork. */
+const stored = {
+  file: sizeOnDisk,
+  sqlite: sizeOnDisk,
+  memory: async ({ kind, forks, length }) => {
+    const sessions = await openAt(kind);
+    await sessions.createSession(ref.sessionId);
+    // The size of a fork does not depend on it, and a small heap is easier to weigh.
+    await growTo(sessions, ref, Math.min(length, 2000));
+    const from = await randomMessage(sessions, seeded(6));
+    await forkMany(sessions, from, forks);
+    const before = heap();
+    await forkMany(sessions, from, forks);
+    const after = heap();
+    await sessions.close();
+    return (after - before) / forks;
+  },
+};
+
+async function sizeOnDisk({ kind, place, forks }) {
+  const before = sizeOf(place);
+  const sessions = await openAt(kind, place);
+  await forkMany(sessions, await randomMessage(sessions, seeded(6)), forks);
+  await sessions.close();
+  return (sizeOf(place) - before) / forks;
+}
+
+async function forkMany(sessions, from, forks) {
+  for (let i = 0; i < forks; i++) await sessions.forkBranch({ ...ref, from: from() });
+}
+
+function heap() {
+  for (let i = 0; i < 3; i++) globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}
+
+function costRow(kind, length, { fork, append, bare }) {
+  const third = Math.ceil(fork.length / 3);
+  return {
+    what: `${kind}, fork of ${length.toLocaleString("en")} messages beside one event`,
+    measured: show.ms(median(fork)),
+    limit: show.ms(median(append)),
+    ratio: median(fork) / median(append),
+    target: { max: 3 },
+    note: `first forks ${show.ms(median(fork.slice(0, third)))}, last ${show.ms(median(fork.slice(-third)))} · store.append alone ${show.ms(median(bare))}`,
+    figures: { fork: median(fork), append: median(append), bare: median(bare) },
+  };
+}
+
+function sizeRow(kind, forks, size) {
+  return {
+    what: `${kind}, stored for a fork, of ${forks}`,
+    measured: show.bytes(size),
+    limit: "1 KB",
+    ratio: size / 1024,
+    target: { max: 1 },
+    ...(kind === "memory" && { note: "heap" }),
+    figures: { size },
+  };
+}

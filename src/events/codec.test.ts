@@ -1,0 +1,303 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BoughError } from "../base/errors.ts";
+import { codec, type Draft, type FactPayload, type FactType, isUnknown, typeName } from "./codec.ts";
+import { keptEvents } from "./kept.ts";
+
+/** Every kind of fact with every field it can have. */
+const samples: { [T in FactType]: FactPayload<T> } = {
+  "branch.created": { name: "n", description: "d", tags: ["a", "b"], metadata: { deep: { er: [1, null, "x"] } } },
+  "branch.forked": {
+    from: { branchId: "main", seq: 7 },
+    messageId: "m1",
+    messages: 3,
+    set: { plan: null, step: 2 },
+    name: "fork",
+    description: "",
+    tags: [],
+    metadata: {},
+  },
+  "branch.updated": { name: null, description: "d", tags: null, metadata: { a: 1 } },
+  "branch.reverted": { to: 4, messages: 2, messageId: "m2", checkpointId: "c", set: { a: null }, compactions: 1 },
+  "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" } },
+  "turn.resumed": { turnId: "t", runId: "r2", agentId: "a" },
+  "message.added": {
+    turnId: "t",
+    role: "assistant",
+    content: [
+      { type: "text", text: "two \u{1f600} \ud800 lines\n" },
+      { type: "tool-call", toolCallId: "c1", toolName: "add", input: { a: 1 }, providerOptions: { p: { q: 1 } } },
+      { type: "tool-call", toolCallId: "c2", toolName: "search", input: null, providerExecuted: true },
+      { type: "reasoning", text: "because" },
+      { type: "file", mediaType: "image/png", data: "bough-content://sha256/00" },
+      { type: "vendor:thing", anything: [true] },
+    ],
+    partial: true,
+    providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } },
+  },
+  "tool.returned": {
+    turnId: "t",
+    callId: "c1",
+    toolName: "add",
+    output: { type: "json", value: { sum: 3 } },
+    providerOptions: { p: {} },
+  },
+  "state.changed": { turnId: "t", set: { plan: { steps: ["one"] }, gone: null } },
+  "turn.staged": { turnId: "t", usage: { inputTokens: 1, outputTokens: 2, other: 3 }, iterations: 2, reason: "stop" },
+  "turn.committed": { turnId: "t", usage: { totalTokens: 3 }, iterations: 1, reason: "stop" },
+  "turn.discarded": { turnId: "t", reason: "never saved" },
+  "turn.ended": { turnId: "t", status: "failed", error: { message: "m", code: "c", extra: [1] }, iterations: 0 },
+  "interaction.opened": { turnId: "t", kind: "permission", callId: "c1", request: { tool: "rm" }, expiresAt: 9 },
+  "interaction.answered": { interactionId: "i", answer: { allow: true }, by: "ada" },
+  "interaction.expired": { interactionId: "i", reason: "no answer" },
+  "history.compacted": {
+    retention: "hard",
+    first: "m1",
+    last: "m4",
+    replacements: [{ id: "s1", role: "system", content: "So far: nothing." }],
+    strategy: "summarise",
+  },
+};
+
+const types = Object.keys(samples) as FactType[];
+const at = 1_700_000_000_000;
+
+function draftOf<T extends FactType>(type: T, changes: Record<string, unknown> = {}): Draft {
+  return { type, id: "e1", at, ...samples[type], ...changes } as unknown as Draft;
+}
+
+function refusal(work: () => unknown): BoughError {
+  try {
+    work();
+  } catch (error) {
+    if (BoughError.is(error)) return error;
+    throw error;
+  }
+  return expect.fail("it was accepted");
+}
+
+describe("a kept event", () => {
+  test("is sampled here, each kind once", () => {
+    expect(types.toSorted()).toEqual(keptEvents.map(({ type }) => type).toSorted());
+  });
+
+  test.each(types)("%s comes back as it was written, with its number and id", (type) => {
+    const stored = codec.encode(draftOf(type));
+    expect(codec.decode({ ...stored, seq: 42 })).toEqual({ ...draftOf(type), seq: 42 });
+  });
+
+  test.each(types)("%s is written the same way again after it was read", (type) => {
+    const stored = codec.encode(draftOf(type));
+    const { seq: _, ...again } = codec.decode({ ...stored, seq: 1 });
+    expect(codec.encode(again as Draft)).toEqual(stored);
+  });
+
+  test.each(types)("%s has no routing in its text", (type) => {
+    const routed = draftOf(type) as unknown as Record<string, unknown>;
+    const text = JSON.parse(codec.encode(routed as unknown as Draft).data);
+    const routing = ["sessionId", "branchId", "channel", "direction", "kept", "seq", "id", "agent", "metadataChain"];
+    const trace = ["traceId", "spanId", "parentSpanId", "version", "depth", "chain"];
+    expect(Object.keys(text).filter((key) => [...routing, ...trace].includes(key))).toEqual([]);
+    expect(Object.keys(text).slice(0, 2)).toEqual(["type", "at"]);
+  });
+
+  test.each(types)("%s with a field it does not have is refused", (type) => {
+    for (const key of ["sessionId", "branchId", "channel", "direction", "traceId", "spanId", "v", "seq", "surprise"]) {
+      const error = refusal(() => codec.encode(draftOf(type, { [key]: "x" })));
+      expect(error.code).toBe("event_invalid");
+      expect(error.data).toEqual({ type, path: key });
+    }
+  });
+
+  test("that is not defined is event_unknown", () => {
+    const error = refusal(() => codec.encode({ type: "turn.exploded", id: "e", at } as unknown as Draft));
+    expect(error.code).toBe("event_unknown");
+    expect(error.data).toEqual({ type: "turn.exploded" });
+    expect(refusal(() => codec.encode({ type: "text-delta", id: "e", at } as unknown as Draft)).code).toBe(
+      "event_unknown",
+    );
+    expect(refusal(() => codec.encode({ type: "toString", id: "e", at } as unknown as Draft)).code).toBe(
+      "event_unknown",
+    );
+  });
+});
+
+describe("a refusal names where the payload is wrong", () => {
+  const cases: [FactType, Record<string, unknown>, string][] = [
+    ["message.added", { role: "robot" }, "role"],
+    ["message.added", { turnId: "" }, "turnId"],
+    ["message.added", { turnId: undefined }, "turnId"],
+    ["message.added", { partial: false }, "partial"],
+    ["message.added", { content: 5 }, "content"],
+    ["message.added", { content: [{ type: "text" }] }, "content.0.text"],
+    [
+      "message.added",
+      {
+        content: [
+          { type: "text", text: "" },
+          { type: "text", text: 5 },
+        ],
+      },
+      "content.1.text",
+    ],
+    ["message.added", { content: [{ type: "tool-call", toolCallId: "", toolName: "a" }] }, "content.0.toolCallId"],
+    ["message.added", { content: [{ type: "text", text: "", extra: 1 }] }, "content.0.extra"],
+    ["message.added", { content: [{ text: "no type" }] }, "content.0.type"],
+    ["tool.returned", { output: { value: 1 } }, "output.type"],
+    ["tool.returned", { output: "text" }, "output"],
+    ["branch.forked", { from: { branchId: "main", seq: -1 } }, "from.seq"],
+    ["branch.forked", { from: { branchId: "main", seq: 1.5 } }, "from.seq"],
+    ["branch.created", { tags: ["a", 1] }, "tags.1"],
+    ["branch.created", { metadata: [] }, "metadata"],
+    ["state.changed", { set: ["a"] }, "set"],
+    ["turn.ended", { status: "committed" }, "status"],
+    ["turn.ended", { error: { code: "x" } }, "error.message"],
+    ["turn.committed", { usage: { inputTokens: -1 } }, "usage.inputTokens"],
+    ["interaction.opened", { kind: "riddle" }, "kind"],
+    ["history.compacted", { replacements: [{ id: "", role: "system", content: "" }] }, "replacements.0.id"],
+    ["history.compacted", { replacements: [{ id: "a", role: "tool", content: [] }] }, "replacements.0.role"],
+  ];
+
+  test.each(cases)("%s %j is refused at %s", (type, changes, path) => {
+    const error = refusal(() => codec.encode(draftOf(type, changes)));
+    expect(error.code).toBe("event_invalid");
+    expect(error.data).toEqual({ type, path });
+    expect(error.message).toContain(type);
+    expect(error.message).toContain(path);
+  });
+
+  test("a time that is none is refused", () => {
+    for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, "now", undefined, null]) {
+      expect(() => codec.encode({ ...draftOf("turn.started"), at: wrong } as unknown as Draft)).toThrow(BoughError);
+    }
+  });
+});
+
+describe("what JSON can't carry is refused although the schema takes it", () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+  const values: [string, unknown, string][] = [
+    ["a cycle", cyclic, "limit_exceeded"],
+    ["a function", { f: () => 1 }, "invalid_argument"],
+    ["toJSON", { toJSON: () => "other" }, "invalid_argument"],
+    ["a date", { d: new Date(0) }, "invalid_argument"],
+    ["a map", { m: new Map() }, "invalid_argument"],
+    ["bytes", { b: new Uint8Array(2) }, "invalid_argument"],
+    ["a class instance", { e: new Error("x") }, "invalid_argument"],
+    ["NaN", { n: Number.NaN }, "invalid_argument"],
+    ["infinity", { n: Number.NEGATIVE_INFINITY }, "invalid_argument"],
+    ["a bigint", { n: 1n }, "invalid_argument"],
+    ["a symbol", { s: Symbol("s") }, "invalid_argument"],
+    ["undefined in an array", { list: [1, undefined] }, "invalid_argument"],
+    ["a hole in an array", { list: new Array(2) }, "invalid_argument"],
+    ["__proto__", JSON.parse('{"__proto__":{"polluted":true}}'), "invalid_argument"],
+    ["constructor", { a: { constructor: 1 } }, "invalid_argument"],
+    ["prototype", { a: [{ prototype: 1 }] }, "invalid_argument"],
+  ];
+
+  test.each(values)("%s", (_name, value, code) => {
+    expect(refusal(() => codec.encode(draftOf("state.changed", { set: { value } }))).code).toBe(code);
+    const output = { type: "json", value };
+    expect(refusal(() => codec.encode(draftOf("tool.returned", { output }))).code).toBe(code);
+  });
+
+  test("an error object as the error of a turn", () => {
+    const error = new Error("boom");
+    expect(refusal(() => codec.encode(draftOf("turn.ended", { error }))).code).toBe("invalid_argument");
+  });
+
+  test("nothing of a refused prototype key stays behind", () => {
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe("limits of a fact", () => {
+  const nested = (depth: number) => {
+    let value: unknown = 1;
+    for (let i = 0; i < depth; i++) value = i % 2 ? [value] : { value };
+    return value;
+  };
+
+  test("it may be 64 levels deep, itself included, and no deeper", () => {
+    const draft = (depth: number) => draftOf("tool.returned", { output: { type: "json", value: nested(depth) } });
+    expect(codec.decode({ ...codec.encode(draft(62)), seq: 1 })).toMatchObject({ output: { value: nested(62) } });
+    expect(refusal(() => codec.encode(draft(63))).code).toBe("limit_exceeded");
+  });
+
+  test("however deep, the refusal is one, not a stack overflow", () => {
+    const value = nested(200_000);
+    const draft = draftOf("tool.returned", { output: { type: "json", value } });
+    expect(refusal(() => codec.encode(draft)).code).toBe("limit_exceeded");
+  });
+
+  test("it may be 8 MiB of UTF-8 and no byte more", () => {
+    const empty = codec.encode(draftOf("branch.created", { description: "" })).data.length;
+    const limit = 8 * 1024 * 1024;
+    const ascii = (length: number) => draftOf("branch.created", { description: "x".repeat(length) });
+    expect(codec.encode(ascii(limit - empty)).data.length).toBe(limit);
+    expect(refusal(() => codec.encode(ascii(limit - empty + 1))).code).toBe("limit_exceeded");
+    const wide = draftOf("branch.created", { description: "\u8a9e".repeat(limit / 3) });
+    expect(refusal(() => codec.encode(wide)).code).toBe("limit_exceeded");
+  });
+});
+
+describe("a kind this version does not know", () => {
+  const texts = [
+    '{"type":"moon.rose","at":5}',
+    '{"type":"moon.rose","at":5,"phase":"full","nested":{"v":[1,2,{"a":null}]}}',
+    '{"type":"moon.rose","v":2,"at":5,"phase":0.5}',
+    '{"type":"moon.rose","v":17,"at":5,"turnId":"t","id2":"x","seq2":3}',
+    '{"type":"unknown:moon.rose","at":5,"payload":{"payload":1}}',
+    '{"1":"index keys come first","10":2,"type":"moon.rose","at":5,"a":1}',
+    '{"type":"moon.rose","at":5,"__proto":1,"toString":"x"}',
+  ];
+
+  test.each(texts)("is written again byte for byte: %s", (data) => {
+    const fact = codec.decode({ seq: 9, id: "e9", data });
+    expect(isUnknown(fact)).toBe(true);
+    expect(fact).toMatchObject({ seq: 9, id: "e9", at: 5 });
+    const { seq: _, ...again } = fact;
+    expect(codec.encode(again as never)).toEqual({ id: "e9", data });
+  });
+
+  test("keeps its name for whoever shows it", () => {
+    const fact = codec.decode({ seq: 1, id: "e", data: texts[0]! });
+    expect([fact.type, typeName(fact)]).toEqual(["unknown:moon.rose", "moon.rose"]);
+  });
+
+  test("survives whatever a newer Bough puts into it", () => {
+    const key = fc
+      .string()
+      .filter((name) => !["type", "at", "v", "__proto__", "constructor", "prototype"].includes(name));
+    const payload = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 }), { noNullPrototype: true });
+    const version = fc.option(fc.integer({ min: 2, max: 99 }), { nil: undefined });
+    fc.assert(
+      fc.property(payload, version, (rest, v) => {
+        const data = JSON.stringify({ type: "moon.rose", ...(v && { v }), at: 1, ...rest });
+        fc.pre(!/"(__proto__|constructor|prototype)":/.test(data));
+        const { seq: _, ...again } = codec.decode({ seq: 1, id: "e", data });
+        expect(codec.encode(again as never).data).toBe(data);
+      }),
+    );
+  });
+
+  test("can't be used to write a known kind past its schema", () => {
+    const smuggled = [
+      { type: "unknown:turn.committed", id: "e", at, payload: {} },
+      { type: "unknown:moon.rose", id: "e", at, payload: { type: "turn.committed" } },
+      { type: "unknown:moon.rose", id: "e", at, payload: { at: "never" } },
+    ];
+    for (const draft of smuggled) expect(refusal(() => codec.encode(draft as never)).code).toBe("event_invalid");
+  });
+});
+
+describe("text that is no fact", () => {
+  test.each(["", "{", "null", "5", '"text"', "[]", "{}", '{"type":5,"at":1}', '{"type":"turn.started"'])(
+    "%j is store_corrupt, with the place where it stands",
+    (data) => {
+      const error = refusal(() => codec.decode({ seq: 12, id: "e12", data }));
+      expect(error.code).toBe("store_corrupt");
+      expect(error.data).toMatchObject({ seq: 12, id: "e12" });
+    },
+  );
+});

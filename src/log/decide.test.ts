@@ -1,0 +1,101 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type AppendTarget, decideAppend, decideClaim, isLive, repeatedClaim, withDescendants } from "./decide.ts";
+import type { RunClaim, StoredEvent } from "./store.ts";
+
+const ref = { sessionId: "s", branchId: "b" };
+const log: StoredEvent[] = ["a", "b", "c"].map((id, i) => ({ seq: i + 11, id, data: `data of ${id}` }));
+const target: AppendTarget = { ref, seq: 13, epoch: 5, find: (id) => log.find((event) => event.id === id) };
+const claim: RunClaim = { ...ref, runId: "r", owner: "o", epoch: 5, claimedAt: 0, expiresAt: 100 };
+
+describe("decideAppend", () => {
+  test("new facts go after the newest", () => {
+    expect(decideAppend(target, [{ id: "x", data: "" }], {})).toEqual({ first: 14, last: 14, repeated: false });
+    const two = ["x", "y"].map((id) => ({ id, data: "" }));
+    expect(decideAppend(target, two, { epoch: 5, expectedSeq: 13 })).toEqual({ first: 14, last: 15, repeated: false });
+  });
+
+  test("of any batch: a stretch of the log is a repeat, without any of it it is new, the rest is a conflict", () => {
+    const event = fc.record({ id: fc.constantFrom("a", "b", "c", "x", "y"), other: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1, maxLength: 4 }), (drafts) => {
+        const events = drafts.map(({ id, other }) => ({ id, data: other ? "other" : `data of ${id}` }));
+        const texts = events.map(({ id, data }) => `${id}:${data}`).join("|");
+        const stretches = [0, 1, 2].flatMap((from) =>
+          [1, 2, 3].map((to) => ({ first: from + 11, events: log.slice(from, to) })),
+        );
+        const same = stretches.find(
+          (stretch) =>
+            stretch.events.length > 0 && stretch.events.map(({ id, data }) => `${id}:${data}`).join("|") === texts,
+        );
+        const distinct = new Set(events.map(({ id }) => id)).size === events.length;
+        const fresh = distinct && events.every(({ id }) => target.find(id) === undefined);
+        const decide = () => decideAppend(target, events, {});
+        if (same) {
+          const last = same.first + events.length - 1;
+          expect(decide()).toEqual({ first: same.first, last, repeated: true });
+        } else if (fresh) expect(decide()).toEqual({ first: 14, last: 13 + events.length, repeated: false });
+        else expect(decide).toThrow(expect.objectContaining({ code: "event_conflict" }));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a free slot has no epoch that writes", () => {
+    const free = { ...target, epoch: undefined };
+    expect(() => decideAppend(free, [{ id: "x", data: "" }], { epoch: 5 })).toThrow(
+      expect.objectContaining({ code: "epoch_stale" }),
+    );
+  });
+});
+
+describe("decideClaim", () => {
+  const asked = { runId: "r2", owner: "o", leaseMs: 10 };
+
+  test("a free slot is claimed, one's own is renewed, also when it ran out", () => {
+    expect(decideClaim(undefined, asked, 0)).toBe("claim");
+    expect(decideClaim(claim, { ...asked, runId: "r" }, 0)).toBe("renew");
+    expect(decideClaim(claim, { ...asked, runId: "r" }, 1000)).toBe("renew");
+  });
+
+  test("another's is refused until its lease ends, or taken over by its epoch", () => {
+    for (const over of [undefined, 4, 6]) {
+      const options = over === undefined ? asked : { ...asked, over };
+      expect(() => decideClaim(claim, options, 99)).toThrow(expect.objectContaining({ code: "run_active" }));
+      expect(decideClaim(claim, options, 100)).toBe("claim");
+    }
+    expect(decideClaim(claim, { ...asked, over: 5 }, 0)).toBe("claim");
+  });
+
+  test("a lease is live until the moment it ends", () => {
+    expect([0, 99, 100, 101].map((now) => isLive(claim, now))).toEqual([true, true, false, false]);
+  });
+});
+
+describe("repeatedClaim", () => {
+  test("it is there only for the run that asked and still holds the slot", () => {
+    const asked = { runId: "r", owner: "o", leaseMs: 1 };
+    expect(repeatedClaim(claim, asked)).toEqual({ claim });
+    expect(repeatedClaim(claim, asked).claim).not.toBe(claim);
+    for (const other of [undefined, { ...asked, runId: "x" }, { ...asked, owner: "x" }]) {
+      expect(repeatedClaim(claim, other)).toEqual({});
+    }
+    expect(repeatedClaim(undefined, asked)).toEqual({});
+  });
+});
+
+describe("withDescendants", () => {
+  const branch = (branchId: string, parent?: string) => ({ branchId, ...(parent && { parent: { branchId: parent } }) });
+
+  test("parents come before their children, whatever the order they are given in", () => {
+    const all = [branch("d", "c"), branch("a"), branch("c", "b"), branch("b", "a"), branch("e", "b"), branch("x")];
+    expect(withDescendants(all, "b").map(({ branchId }) => branchId)).toEqual(["b", "c", "e", "d"]);
+    expect(withDescendants(all, "x").map(({ branchId }) => branchId)).toEqual(["x"]);
+    expect(withDescendants(all, "nobody")).toEqual([]);
+  });
+
+  test("a chain of any length is no problem", () => {
+    const chain = Array.from({ length: 20_000 }, (_, i) => branch(`b${i}`, i === 0 ? undefined : `b${i - 1}`));
+    expect(withDescendants(chain, "b0")).toHaveLength(chain.length);
+  });
+});

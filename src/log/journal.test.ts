@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import type { Draft } from "../events/index.ts";
+import { decideAppend } from "./decide.ts";
+import { Journal, type WrittenListener } from "./journal.ts";
+import type { Appended, AppendOptions, BranchRef, NewEvent, Store, StoredEvent } from "./store.ts";
+
+const ref = { sessionId: "s", branchId: "main" };
+
+/** As much of a store as a journal asks for. */
+function givenJournal() {
+  const log: StoredEvent[] = [];
+  const find = (id: string) => log.find((event) => event.id === id);
+  const append = async (to: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> => {
+    const { first, last, repeated } = decideAppend(
+      { ref: to, seq: log.length, epoch: undefined, find },
+      events,
+      options,
+    );
+    if (!repeated) for (const [i, event] of events.entries()) log.push({ ...event, seq: first + i });
+    if (!options.claim) return { first, last };
+    const { runId, owner, leaseMs } = options.claim;
+    return { first, last, claim: { ...to, runId, owner, epoch: 1, claimedAt: 0, expiresAt: leaseMs } };
+  };
+  const store = { append, read: async () => log } as unknown as Store;
+  return { log, store, journal: new Journal(store) };
+}
+
+function draft(id: string, name = "a name"): Draft {
+  return { type: "branch.updated", id, at: 5, name };
+}
+
+describe("Journal", () => {
+  test("facts come back with their numbers, as a later read shows them (J3)", async () => {
+    const { journal } = givenJournal();
+    const { facts } = await journal.append(ref, [draft("one"), draft("two")]);
+    expect(facts).toEqual([
+      { seq: 1, ...draft("one") },
+      { seq: 2, ...draft("two") },
+    ]);
+    expect((await journal.read(ref)).facts).toEqual(facts);
+    expect((await journal.append(ref, [draft("one"), draft("two")])).facts).toEqual(facts);
+    expect((await journal.read(ref)).facts).toHaveLength(2);
+  });
+
+  test("a fact that is not valid stops the whole append before anything is written (J1)", async () => {
+    const { log, journal } = givenJournal();
+    const heard: string[] = [];
+    journal.onWritten(() => heard.push("something"));
+    const bad = { ...draft("two"), name: 7 } as unknown as Draft;
+    await expect(journal.append(ref, [draft("one"), bad])).rejects.toMatchObject({ code: "event_invalid" });
+    expect(log).toEqual([]);
+    expect(heard).toEqual([]);
+  });
+
+  test("listeners hear after the store has acknowledged, never of a refused append (J2)", async () => {
+    const { store, journal } = givenJournal();
+    let acknowledged = 0;
+    const slow = new Journal({
+      read: (...args: Parameters<Store["read"]>) => store.read(...args),
+      async append(...args: Parameters<Store["append"]>) {
+        const result = await store.append(...args);
+        acknowledged = result.last;
+        return result;
+      },
+    } as Store);
+    const heard: number[] = [];
+    const listener: WrittenListener = (_, { facts }) => {
+      for (const { seq } of facts) {
+        expect(seq).toBeLessThanOrEqual(acknowledged);
+        heard.push(seq);
+      }
+    };
+    const stop = slow.onWritten(listener);
+    await slow.append(ref, [draft("one"), draft("two")]);
+    await expect(slow.append(ref, [draft("three")], { expectedSeq: 9 })).rejects.toMatchObject({
+      code: "sequence_conflict",
+    });
+    expect(heard).toEqual([1, 2]);
+    stop();
+    await slow.append(ref, [draft("four")]);
+    expect(heard).toEqual([1, 2]);
+    expect((await journal.read(ref)).facts).toHaveLength(3);
+  });
+
+  test("the size is that of the text, written or read", async () => {
+    const { log, journal } = givenJournal();
+    const sizes: number[] = [];
+    journal.onWritten((_, { size }) => sizes.push(size));
+    await journal.append(ref, [draft("one"), draft("two", "\u00e9".repeat(10))]);
+    const size = log.reduce((sum, { data }) => sum + data.length, 0);
+    expect(sizes).toEqual([size]);
+    expect((await journal.read(ref)).size).toBe(size);
+  });
+
+  test("a claim made with the append comes with the facts", async () => {
+    const { journal } = givenJournal();
+    const written = await journal.append(ref, [draft("one")], { claim: { runId: "r", owner: "o", leaseMs: 10 } });
+    expect(written.claim).toMatchObject({ ...ref, runId: "r", owner: "o" });
+    expect("claim" in (await journal.append(ref, [draft("two")]))).toBe(false);
+  });
+});

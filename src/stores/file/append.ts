@@ -1,0 +1,76 @@
+import { BoughError } from "../../base/errors.ts";
+import { mergePatch } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  checkDistinct,
+  decideAppend,
+  type NewEvent,
+  repeatedClaim,
+  type StoredEvent,
+} from "../../log/index.ts";
+import type { Change } from "./commit.ts";
+import { idsOf, readOwn } from "./own-log.ts";
+import { claimRun, dropClaim } from "./runs.ts";
+import type { Sessions } from "./sessions.ts";
+
+export function append(
+  sessions: Sessions,
+  ref: BranchRef,
+  events: readonly NewEvent[],
+  options: AppendOptions,
+  ticket: () => number,
+  change: Change,
+): Appended {
+  const branch = sessions.getBranch(ref);
+  if (branch.damage) throw branch.damage.error;
+  const { session, log, fresh } = branch;
+  const ids = idsOf(branch);
+  const find = (id: string): StoredEvent | undefined => {
+    const seq = ids.get(id);
+    return seq === undefined ? undefined : (fresh.get(seq) ?? readOwn(branch, () => log.readOne(seq)));
+  };
+  const epoch = session.claims.get(ref.branchId)?.epoch;
+  const { first, last, repeated } = decideAppend({ ref, seq: branch.record.seq, epoch, find }, events, options);
+  if (repeated) return { first, last, ...repeatedClaim(session.claims.get(ref.branchId), options.claim) };
+  events.forEach(checkEventId);
+  const claim = options.claim && claimRun(sessions, ref, options.claim, ticket, change);
+  if (options.release) dropClaim(sessions, session, ref.branchId, change);
+  const now = sessions.clock.now();
+  const before = { record: branch.record, end: log.end };
+  const bytes = log.extend(events, now, options.header);
+  const header = mergePatch(branch.record.header, options.header ?? {});
+  branch.record = { ...branch.record, seq: last, activeAt: now, header };
+  for (const [i, event] of events.entries()) {
+    ids.set(event.id, first + i);
+    fresh.set(first + i, { seq: first + i, id: event.id, data: event.data });
+  }
+  change.operations.push({ kind: "append", path: log.path, at: before.end.offset, bytes });
+  change.undo.push(() => {
+    branch.record = before.record;
+    log.reset(before.end);
+  });
+  change.done.push(() => {
+    fresh.clear();
+    sessions.watchers.tell(ref);
+  });
+  sessions.touch(session, now, change);
+  sessions.grow(branch);
+  return { first, last, ...(claim && { claim }) };
+}
+
+/** A branch's first facts have ids of their own. */
+export function checkFirstFacts(ref: BranchRef, events: readonly NewEvent[]): void {
+  checkDistinct(ref, events);
+  events.forEach(checkEventId);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const notAnEventId = /[\u0000-\u001f\u007f]|\p{Surrogate}/u;
+
+function checkEventId({ id }: NewEvent): void {
+  if (notAnEventId.test(id)) {
+    throw new BoughError("invalid_argument", "An event id can't contain control characters.", { data: { id } });
+  }
+}

@@ -1,0 +1,332 @@
+// Committer: the only way anything is changed. Takes all operations that are waiting, decides them in order, makes them
+// durable with one write and one sync of the redo log, applies them to the files, and only then answers.
+//
+//   C1. Nothing is answered, applied or seen by a reader before it is on the disk.
+//   C2. Operations are decided in the order they came; each sees what those before it decided, also in its own group.
+//   C3. A refusal undoes and rejects its own operation only.
+//   C4. The first failure of a write or a sync is the last write: everything not answered is undone in memory and rejected,
+//       and so is whatever comes later, until the directory is opened again. Reading goes on.
+//   C5. A path whose removal is still in the redo log is not used again: replaying the removal would remove its successor.
+//       The operation that wants it waits for a checkpoint.
+//   C6. While a checkpoint makes what lies behind it durable, groups go on into a new file of the redo log.
+
+import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
+import { refuse } from "../../log/index.ts";
+import type { Dirty, Disk, FileOperation } from "./disk.ts";
+import { breathe, errnoOf, isMissing } from "./files.ts";
+import type { Identity } from "./identity.ts";
+import { Wal } from "./wal.ts";
+
+/** What one operation does to the files, and how memory follows. */
+export class Change {
+  readonly #disk: Disk;
+  readonly #isRemoved: (path: string) => boolean;
+  readonly operations: FileOperation[] = [];
+  /** Changes of files that need not survive power loss; they go with the group but not through the redo log. */
+  readonly local: (() => void)[] = [];
+  readonly undo: (() => void)[] = [];
+  /** Runs when the change can be seen. */
+  readonly done: (() => void)[] = [];
+  /** Runs when the change is done and before it is answered. */
+  readonly after: (() => Promise<void>)[] = [];
+
+  constructor(disk: Disk, isRemoved: (path: string) => boolean) {
+    this.#disk = disk;
+    this.#isRemoved = isRemoved;
+  }
+
+  get bytes(): number {
+    return this.operations.reduce((sum, each) => sum + ("bytes" in each ? each.bytes.length : 0), 0);
+  }
+
+  write(path: string, bytes: Uint8Array): void {
+    this.operations.push({ kind: "write", path, bytes });
+  }
+
+  removeTree(path: string): void {
+    this.operations.push({ kind: "remove-tree", path });
+    this.after.push(() => this.#disk.emptyTrash());
+  }
+
+  /** Puts the operation off until the path may be used again (C5). */
+  needs(path: string): void {
+    if (this.#isRemoved(path)) throw new PathHeld();
+  }
+}
+
+class PathHeld extends Error {}
+
+interface Waiting {
+  readonly decide: (change: Change) => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Decided extends Waiting {
+  readonly change: Change;
+  readonly result: unknown;
+}
+
+export interface CommitOptions {
+  /** Puts what only memory knows (snapshots, activity times) into a change, before a file of the redo log goes. */
+  readonly snapshot: (change: Change, how: { everything: boolean }) => void;
+  /** Runs after a checkpoint, while nothing is in flight. */
+  readonly afterCheckpoint: () => void;
+}
+
+const checkpointBytes = 16 * 1024 * 1024;
+const checkpointDirty = 4096;
+/** Where groups wait for a checkpoint that is slower than they are. */
+const waitBytes = 4 * checkpointBytes;
+const largestGroup = 1024;
+const largestGroupBytes = 8 * 1024 * 1024;
+
+export class Committer {
+  readonly #disk: Disk;
+  readonly #identity: Identity;
+  readonly #wal: Wal;
+  readonly #options: CommitOptions;
+  readonly #queue: Waiting[] = [];
+  #held: Waiting[] = [];
+  #draining: Promise<void> | undefined;
+  #flight: Promise<void> | undefined;
+  #checkpoint: Promise<void> | undefined;
+  #sealed: Dirty | undefined;
+  #failure: BoughError | undefined;
+  #closed = false;
+
+  constructor(disk: Disk, identity: Identity, options: CommitOptions) {
+    this.#disk = disk;
+    this.#identity = identity;
+    this.#wal = new Wal(disk, () => identity.next());
+    this.#options = options;
+  }
+
+  /** Runs a decision in its turn; resolves with what it returned when its change is durable and can be seen. */
+  submit<T>(decide: (change: Change) => T): Promise<T> {
+    return this.#enqueue(decide, false);
+  }
+
+  /** Runs a synchronous look at memory while all of it is durable (C1). */
+  async look<T>(see: () => T): Promise<T> {
+    while (this.#flight) await this.#flight;
+    if (this.#closed) throw refuse.closed();
+    return see();
+  }
+
+  /** Makes everything done so far durable outside the redo log. With `everything`, all snapshots are written too. */
+  async checkpoint(how: { everything: boolean } = { everything: false }): Promise<void> {
+    while (this.#checkpoint) await this.#checkpoint;
+    if (this.#failure) throw this.#failure;
+    this.#checkpoint = this.#runCheckpoint(how)
+      .catch((error) => void this.fail(error))
+      .finally(() => {
+        this.#checkpoint = undefined;
+        this.#queue.unshift(...this.#held.splice(0));
+        this.#start();
+      });
+    await this.#checkpoint;
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Answers what was submitted, empties the redo log and lets go of it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    try {
+      while (this.#draining || this.#checkpoint) await (this.#draining ?? this.#checkpoint);
+      // The first may leave snapshots in the redo log; the second leaves nothing.
+      while (!this.#failure && (!this.#wal.isEmpty || this.#disk.dirtyCount > 0)) {
+        await this.checkpoint({ everything: true });
+        while (this.#draining) await this.#draining;
+      }
+    } catch (error) {
+      if (error !== this.#failure) throw error;
+    } finally {
+      this.#wal.close();
+    }
+  }
+
+  #enqueue<T>(decide: (change: Change) => T, own: boolean): Promise<T> {
+    if (this.#closed && !own) return Promise.reject(refuse.closed());
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ decide, resolve, reject });
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    if (this.#draining || this.#queue.length === 0) return;
+    this.#draining = this.#drain().finally(() => {
+      this.#draining = undefined;
+      this.#start();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    // Whoever is ready at the same time shares the group: those answered a moment ago, too.
+    for (await breathe(); this.#queue.length > 0; await breathe()) {
+      const group = this.#decideGroup();
+      if (group.length > 0) await this.#commit(group);
+      if (this.#failure) continue;
+      if (this.#identity.isLow) await this.#identity.renew().catch((error) => this.fail(error));
+      await this.#checkpointIfDue();
+    }
+  }
+
+  async #checkpointIfDue(): Promise<void> {
+    const { bytes } = this.#wal;
+    if (!this.#checkpoint) {
+      const due = bytes > checkpointBytes || this.#disk.dirtyCount > checkpointDirty || this.#held.length > 0;
+      if (due) this.checkpoint().catch(() => {});
+    } else if (bytes > waitBytes) {
+      // Its snapshots are in the first group after the seal, so it does not wait for this loop any more.
+      await this.#checkpoint;
+    }
+  }
+
+  #decideGroup(): Decided[] {
+    const group: Decided[] = [];
+    let bytes = 0;
+    while (this.#queue.length > 0 && group.length < largestGroup && bytes < largestGroupBytes) {
+      const one = this.#queue.shift()!;
+      const change = new Change(this.#disk, (path) => this.#isRemoved(path, group));
+      try {
+        group.push({ ...one, change, result: one.decide(change) });
+        bytes += change.bytes;
+      } catch (error) {
+        undo(change);
+        if (error instanceof PathHeld) this.#held.push(one);
+        else one.reject(error);
+      }
+    }
+    return group;
+  }
+
+  #isRemoved(path: string, group: readonly Decided[]): boolean {
+    if (this.#disk.isRemoved(path) || this.#sealed?.removed.has(path)) return true;
+    return group.some(({ change }) => change.operations.some((each) => each.path === path && isRemoval(each)));
+  }
+
+  async #commit(group: readonly Decided[]): Promise<void> {
+    const records = group.map(({ change }) => change.operations).filter((operations) => operations.length > 0);
+    let land = () => {};
+    let applied = false;
+    try {
+      if (records.length > 0) {
+        this.#flight = new Promise((resolve) => {
+          land = resolve;
+        });
+        await this.#wal.write(records);
+      }
+      failpoint("file.apply.before");
+      for (const { change } of group) {
+        this.#disk.apply(change.operations);
+        for (const write of change.local) write();
+      }
+      failpoint("file.apply.done");
+      applied = true;
+    } catch (error) {
+      for (const { change } of [...group].reverse()) undo(change);
+      this.fail(error);
+      for (const { reject } of group) reject(this.#failure);
+    } finally {
+      this.#flight = undefined;
+      land();
+    }
+    if (!applied) return;
+    for (const { change } of group) for (const done of change.done) done();
+    for (const one of group) this.#answer(one);
+  }
+
+  #answer({ change, result, resolve, reject }: Decided): void {
+    if (change.after.length === 0) {
+      resolve(result as never);
+      return;
+    }
+    const all = change.after.reduce((before, after) => before.then(after), Promise.resolve());
+    all.then(
+      () => resolve(result as never),
+      (error) => reject(this.fail(error)),
+    );
+  }
+
+  async #runCheckpoint(how: { everything: boolean }): Promise<void> {
+    while (this.#flight) await this.#flight;
+    failpoint("file.checkpoint.before");
+    this.#wal.seal();
+    const dirty = this.#disk.takeDirty();
+    this.#sealed = dirty;
+    await Promise.all([
+      this.#enqueue((change) => this.#options.snapshot(change, how), true),
+      syncAll(this.#disk, dirty),
+    ]);
+    failpoint("file.checkpoint.synced");
+    await this.#wal.dropSealed();
+    this.#sealed = undefined;
+    failpoint("file.checkpoint.done");
+    while (this.#flight) await this.#flight;
+    this.#options.afterCheckpoint();
+  }
+
+  /** Ends all writing (C4); returns the error that everybody gets from now on. */
+  fail(error: unknown): BoughError {
+    if (!this.#failure) {
+      const reason = errnoOf(error) ?? "unknown";
+      this.#failure = new BoughError(
+        "store_read_only",
+        `The store in ${this.#disk.base} takes no more writes after an error (${reason}); open it again to go on.`,
+        { cause: error, data: { reason, path: this.#disk.base } },
+      );
+    }
+    for (const { reject } of [...this.#queue.splice(0), ...this.#held.splice(0)]) reject(this.#failure);
+    return this.#failure;
+  }
+}
+
+function undo(change: Change): void {
+  for (const back of change.undo.reverse()) back();
+}
+
+function isRemoval(operation: FileOperation): boolean {
+  return operation.kind === "remove" || operation.kind === "remove-tree";
+}
+
+// Leaves threads of Node's pool of four to the redo log.
+const syncsAtOnce = 2;
+
+/** Puts everything that was changed on the disk. What has been removed since needs nothing. */
+export async function syncAll(disk: Disk, dirty: Dirty): Promise<void> {
+  const files = [...dirty.files];
+  const directories = [...dirty.directories];
+  await Promise.all(
+    Array.from({ length: syncsAtOnce }, async () => {
+      for (let path = files.pop(); path !== undefined; path = files.pop()) await syncFile(disk, path);
+    }),
+  );
+  await Promise.all(
+    Array.from({ length: syncsAtOnce }, async () => {
+      for (let path = directories.pop(); path !== undefined; path = directories.pop()) {
+        await disk.files.syncDirectory(disk.absolute(path)).catch(unlessMissing);
+      }
+    }),
+  );
+}
+
+async function syncFile(disk: Disk, path: string): Promise<void> {
+  try {
+    const handle = disk.files.open(disk.absolute(path), "existing");
+    try {
+      await disk.files.datasync(handle);
+    } finally {
+      disk.files.close(handle);
+    }
+  } catch (error) {
+    unlessMissing(error);
+  }
+}
+
+function unlessMissing(error: unknown): void {
+  if (!isMissing(error)) throw error;
+}

@@ -1,0 +1,267 @@
+// Disk: the store's directory as the rest of the store sees it. Applies file operations, reads, and knows what is not on
+// the disk yet. Does not decide what is written (operations do) nor when it is made durable (commit and checkpoint do).
+//
+//   D1. Every path below is relative to the store's directory.
+//   D2. A file or directory changed here is in `dirty` until a checkpoint took it: none is forgotten.
+//   D3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
+//       close.
+//   D4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
+
+import { dirname, join } from "node:path";
+import { failpoint } from "../../base/failpoint.ts";
+import { refuse } from "../../log/index.ts";
+import { type Files, isMissing } from "./files.ts";
+import { paths } from "./layout.ts";
+import { atomicReplace, writeAll } from "./replace.ts";
+
+/** A physical change, as it stands in the redo log. */
+export type FileOperation =
+  /** Puts bytes at an offset, which is the end of the file when it happens first. */
+  | { readonly kind: "append"; readonly path: string; readonly at: number; readonly bytes: Uint8Array }
+  /** Makes these bytes the whole file. */
+  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array }
+  | { readonly kind: "move"; readonly from: string; readonly path: string }
+  | { readonly kind: "remove"; readonly path: string }
+  | { readonly kind: "remove-tree"; readonly path: string }
+  /** When the session was last active; the checkpoint writes it into the session's document. */
+  | { readonly kind: "active"; readonly path: string; readonly at: number };
+
+/** What was changed and is not known to be on the disk. */
+export interface Dirty {
+  readonly files: Set<string>;
+  readonly directories: Set<string>;
+  /** What was removed: these paths may not be used again before a checkpoint (see commit.ts, C5). */
+  readonly removed: Set<string>;
+}
+
+const openHandles = 256;
+
+export class Disk {
+  readonly files: Files;
+  readonly base: string;
+  readonly #handles = new Map<string, number>();
+  #dirty: Dirty = nothingDirty();
+  #trashed = 0;
+  #closed = false;
+
+  constructor(files: Files, base: string) {
+    this.files = files;
+    this.base = base;
+  }
+
+  /** Makes the store's own directory, and those above it that are missing. */
+  async ensureBase(path = this.base): Promise<void> {
+    try {
+      if (!this.files.makeDirectory(path)) return;
+    } catch (error) {
+      if (!isMissing(error) || dirname(path) === path) throw error;
+      await this.ensureBase(dirname(path));
+      return this.ensureBase(path);
+    }
+    await this.files.syncDirectory(dirname(path));
+  }
+
+  absolute(path: string): string {
+    return join(this.base, path);
+  }
+
+  /** Up to `length` bytes from `at`; fewer only where the file ends. */
+  read(path: string, at: number, length: number): Buffer {
+    const handle = this.#handle(path);
+    const into = Buffer.allocUnsafe(length);
+    let done = 0;
+    while (done < length) {
+      const got = this.files.read(handle, into.subarray(done), at + done);
+      if (got === 0) break;
+      done += got;
+    }
+    return into.subarray(0, done);
+  }
+
+  /** The whole file; undefined when there is none. */
+  readWhole(path: string): Buffer | undefined {
+    const size = this.size(path);
+    return size === undefined ? undefined : this.read(path, 0, size);
+  }
+
+  size(path: string): number | undefined {
+    try {
+      return this.files.size(this.#handle(path));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  list(path: string): string[] {
+    this.#checkOpen();
+    return this.files.list(this.absolute(path));
+  }
+
+  apply(operations: readonly FileOperation[]): void {
+    for (const [i, operation] of operations.entries()) {
+      if (i > 0) failpoint("file.apply.between");
+      this.#applyOne(operation);
+    }
+  }
+
+  write(path: string, bytes: Uint8Array): void {
+    const handle = this.#handleFor(path);
+    writeAll(this.files, handle, bytes, 0);
+    this.files.truncate(handle, bytes.length);
+    this.#dirty.files.add(path);
+  }
+
+  /** Replaces a file at once and for good, outside the redo log. */
+  async replace(path: string, bytes: Uint8Array): Promise<void> {
+    // A handle of the old file would go on reading the old bytes.
+    this.#forgetFile(path);
+    await atomicReplace(this.files, this.absolute(path), bytes);
+  }
+
+  truncate(path: string, size: number): void {
+    this.files.truncate(this.#handle(path), size);
+    this.#dirty.files.add(path);
+  }
+
+  /** Removes a file if it is there. */
+  remove(path: string): void {
+    this.#forgetFile(path);
+    if (this.#ifThere(() => this.files.unlink(this.absolute(path)))) this.#dirty.directories.add(dirname(path));
+  }
+
+  ensureDirectory(path: string): void {
+    const parent = dirname(path);
+    try {
+      if (this.files.makeDirectory(this.absolute(path))) this.#dirty.directories.add(parent);
+    } catch (error) {
+      if (!isMissing(error) || parent === path) throw error;
+      this.ensureDirectory(parent);
+      this.ensureDirectory(path);
+    }
+  }
+
+  /** Whether the path was removed and that is not known to be on the disk. */
+  isRemoved(path: string): boolean {
+    return this.#dirty.removed.has(path);
+  }
+
+  get dirtyCount(): number {
+    return this.#dirty.files.size + this.#dirty.directories.size;
+  }
+
+  takeDirty(): Dirty {
+    const dirty = this.#dirty;
+    this.#dirty = nothingDirty();
+    return dirty;
+  }
+
+  /** Erases what was moved to the trash. */
+  async emptyTrash(): Promise<void> {
+    for (const name of this.list(paths.trash)) await this.files.removeTree(this.absolute(`${paths.trash}/${name}`));
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const handle of this.#handles.values()) this.files.close(handle);
+    this.#handles.clear();
+  }
+
+  #applyOne(operation: FileOperation): void {
+    const { path } = operation;
+    switch (operation.kind) {
+      case "append":
+        writeAll(this.files, this.#handleFor(path), operation.bytes, operation.at);
+        this.#dirty.files.add(path);
+        return;
+      case "write":
+        this.write(path, operation.bytes);
+        return;
+      case "move":
+        this.#move(operation.from, path);
+        return;
+      case "remove":
+        this.#dirty.removed.add(path);
+        this.remove(path);
+        return;
+      case "remove-tree":
+        this.#dirty.removed.add(path);
+        this.#move(path, `${paths.trash}/${++this.#trashed}`);
+        return;
+      case "active":
+        return;
+    }
+  }
+
+  /** A source that is not there has been moved already (D4). */
+  #move(from: string, to: string): void {
+    this.ensureDirectory(dirname(to));
+    this.#forgetTree(from);
+    this.#forgetFile(to);
+    if (!this.#ifThere(() => this.files.rename(this.absolute(from), this.absolute(to)))) return;
+    this.#dirty.directories.add(dirname(from)).add(dirname(to));
+  }
+
+  #ifThere(change: () => void): boolean {
+    try {
+      change();
+      return true;
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  #handleFor(path: string): number {
+    try {
+      return this.#handle(path);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+    this.ensureDirectory(dirname(path));
+    this.#dirty.directories.add(dirname(path));
+    return this.#keep(path, this.files.open(this.absolute(path), "create"));
+  }
+
+  #handle(path: string): number {
+    this.#checkOpen();
+    const known = this.#handles.get(path);
+    if (known === undefined) return this.#keep(path, this.files.open(this.absolute(path), "existing"));
+    this.#handles.delete(path);
+    this.#handles.set(path, known);
+    return known;
+  }
+
+  #keep(path: string, handle: number): number {
+    this.#handles.set(path, handle);
+    if (this.#handles.size > openHandles) {
+      const [oldest, itsHandle] = this.#handles.entries().next().value!;
+      this.#handles.delete(oldest);
+      this.files.close(itsHandle);
+    }
+    return handle;
+  }
+
+  /** Lets go of a file before it goes away. */
+  #forgetFile(path: string): void {
+    const handle = this.#handles.get(path);
+    if (handle === undefined) return;
+    this.#handles.delete(path);
+    this.files.close(handle);
+  }
+
+  #forgetTree(path: string): void {
+    const below = `${path}/`;
+    for (const opened of this.#handles.keys()) {
+      if (opened === path || opened.startsWith(below)) this.#forgetFile(opened);
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw refuse.closed();
+  }
+}
+
+function nothingDirty(): Dirty {
+  return { files: new Set(), directories: new Set(), removed: new Set() };
+}

@@ -1,0 +1,46 @@
+/**
+ * What the file store asks of a file system. Every durable step goes through here, so that a test can fail, shorten or
+ * count any of them. Paths are absolute. Errors carry `code` as Node's do.
+ *
+ * Reads and writes are synchronous: they touch the page cache, which takes microseconds, and a trip to the thread pool
+ * would queue them behind the disk syncs that fill it. What waits for the disk (`datasync`, `syncDirectory`,
+ * `removeTree`) is asynchronous.
+ */
+export interface Files {
+  /** A handle for reading and writing. "create" makes the file, for its owner only, when it is not there. */
+  open(path: string, how: "existing" | "create"): number;
+  /** Reads into the whole of `into` from `at`; returns how many bytes there were. */
+  read(handle: number, into: Uint8Array, at: number): number;
+  /** Writes at `at`; may write less than it was given and says how much. */
+  write(handle: number, bytes: Uint8Array, at: number): number;
+  size(handle: number): number;
+  truncate(handle: number, size: number): void;
+  close(handle: number): void;
+  /** Resolves when the file's bytes and length are on the disk. Never called again on a file where it failed. */
+  datasync(handle: number): Promise<void>;
+  /** Makes one directory, for its owner only; false when it is there already. Its parent must exist. */
+  makeDirectory(path: string): boolean;
+  /** The names in a directory; none when it does not exist. */
+  list(path: string): string[];
+  rename(from: string, to: string): void;
+  unlink(path: string): void;
+  removeTree(path: string): Promise<void>;
+  /** Resolves when the directory's entries are on the disk. */
+  syncDirectory(path: string): Promise<void>;
+  /** Takes the lock that the kernel holds for this process; undefined when somebody else has it. */
+  lock(path: string): Promise<(() => void) | undefined>;
+}
+
+export function errnoOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+export function isMissing(error: unknown): boolean {
+  return errnoOf(error) === "ENOENT";
+}
+
+/** Lets everything else that is ready run. */
+export function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

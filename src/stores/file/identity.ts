@@ -1,0 +1,75 @@
+// Identity: bough.json. Says which format the directory has, and gives out tickets: numbers that only grow, across
+// restarts too, without a sync for each.
+//
+//   I1. A ticket is generation × 2^24 + a count; a generation is on the disk before its first ticket is given.
+//   I2. Every opening takes a new generation, so no ticket is given twice.
+
+import { BoughError } from "../../base/errors.ts";
+import type { Disk } from "./disk.ts";
+import { formatVersion, paths } from "./layout.ts";
+import { seal, unseal } from "./seal.ts";
+
+const perGeneration = 2 ** 24;
+const renewBelow = 2 ** 20;
+
+interface IdentityDocument {
+  readonly format: number;
+  readonly generation: number;
+}
+
+export class Identity {
+  readonly #disk: Disk;
+  #generation: number;
+  #given = 0;
+
+  private constructor(disk: Disk, generation: number) {
+    this.#disk = disk;
+    this.#generation = generation;
+  }
+
+  /** Takes the next generation. `store_too_new`, `store_corrupt`. */
+  static async open(disk: Disk): Promise<Identity> {
+    const identity = new Identity(disk, readGeneration(disk));
+    await identity.renew();
+    return identity;
+  }
+
+  next(): number {
+    return this.#generation * perGeneration + this.#given++;
+  }
+
+  get isLow(): boolean {
+    return perGeneration - this.#given < renewBelow;
+  }
+
+  async renew(): Promise<void> {
+    const document: IdentityDocument = { format: formatVersion, generation: this.#generation + 1 };
+    await this.#disk.replace(paths.identity, seal(document));
+    this.#generation += 1;
+    this.#given = 0;
+  }
+}
+
+function readGeneration(disk: Disk): number {
+  const bytes = disk.readWhole(paths.identity);
+  if (!bytes) {
+    // It is the first file ever written, so a store without it lost it.
+    if (disk.list(paths.sessions).length > 0) throw damaged(disk, "is missing");
+    return 0;
+  }
+  const document = unseal(bytes) as IdentityDocument | undefined;
+  if (!document) throw damaged(disk, "is damaged");
+  if (document.format > formatVersion) {
+    throw new BoughError(
+      "store_too_new",
+      `The store in ${disk.base} has format ${document.format}; this version of Bough knows ${formatVersion}.`,
+      { data: { path: disk.base, format: document.format, known: formatVersion } },
+    );
+  }
+  return document.generation;
+}
+
+function damaged(disk: Disk, what: string): BoughError {
+  const path = disk.absolute(paths.identity);
+  return new BoughError("store_corrupt", `${path} ${what}.`, { data: { path } });
+}

@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { BoughError } from "../../base/errors.ts";
+import type { Store, StoreProblem } from "../../log/index.ts";
+import { Disk } from "./disk.ts";
+import type { Files } from "./files.ts";
+import { Identity } from "./identity.ts";
+import { paths } from "./layout.ts";
+import { nodeFiles } from "./node-files.ts";
+import { openingFailed, replay } from "./replay.ts";
+import { FileStore } from "./store.ts";
+
+export type { Files } from "./files.ts";
+
+/** What `fileStore` can be told. */
+export interface FileStoreOptions {
+  /** Where time comes from (default: the system's). */
+  readonly clock?: Clock;
+  /** The file system (default: this machine's). */
+  readonly files?: Files;
+}
+
+/**
+ * Opens, or creates, a store in a directory: readable files, safe against process death and power loss, owned by one
+ * process at a time. `store_locked` when another has it, `store_too_new` when a newer version wrote it.
+ */
+export async function fileStore(directory: string, options: FileStoreOptions = {}): Promise<Store> {
+  const { clock = systemClock, files = nodeFiles } = options;
+  const base = resolve(directory);
+  const disk = new Disk(files, base);
+  let unlock: (() => void) | undefined;
+  try {
+    await disk.ensureBase();
+    unlock = await files.lock(disk.absolute(paths.lock));
+    if (!unlock) throw locked(base);
+    return await open(disk, clock, unlock);
+  } catch (error) {
+    disk.close();
+    unlock?.();
+    throw BoughError.is(error) ? error : openingFailed(base, error);
+  }
+}
+
+async function open(disk: Disk, clock: Clock, unlock: () => void): Promise<Store> {
+  const problems: StoreProblem[] = [];
+  const identity = await Identity.open(disk);
+  await disk.emptyTrash();
+  await replay(disk, problems);
+  await disk.emptyTrash();
+  for (const name of disk.list(paths.incoming)) disk.remove(`${paths.incoming}/${name}`);
+  return new FileStore(disk, identity, clock, problems, unlock);
+}
+
+function locked(path: string): BoughError {
+  return new BoughError("store_locked", `The store in ${path} is open elsewhere; one process owns it at a time.`, {
+    data: { path },
+  });
+}

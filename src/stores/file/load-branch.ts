@@ -1,0 +1,178 @@
+// Brings a branch into memory: from branch.json and the lines behind it, or, when that is missing or damaged, from the
+// whole log, which is the truth. Only a log whose first line can't be read is beyond help.
+
+import { type JsonObject, mergePatch } from "../../base/json.ts";
+import type { BranchRecord, StoreProblem } from "../../log/index.ts";
+import { BranchLog, Flaw, type LogEnd, type ReadLine } from "./branch-log.ts";
+import type { Disk } from "./disk.ts";
+import { type Beginning, parseFact } from "./facts.ts";
+import { inBranch, inSession } from "./layout.ts";
+import { anyGoodAfter, RawLines } from "./lines.ts";
+import { seal, unseal } from "./seal.ts";
+import { type BranchState, corruptFile, type Damage, damageOf, type SessionState } from "./state.ts";
+
+interface Snapshot {
+  readonly record: BranchRecord;
+  readonly order: number;
+  readonly log: LogEnd;
+  /** Number, offset and checksum before, of each. */
+  readonly points: readonly (readonly [number, number, number])[];
+}
+
+interface Draft {
+  record: BranchRecord;
+  order: number;
+}
+
+/** Throws `store_corrupt` when nothing is known of the branch. */
+export function loadBranch(disk: Disk, session: SessionState, name: string, problems: StoreProblem[]): BranchState {
+  const path = `${inSession.branches(session.path)}/${name}`;
+  const logPath = inBranch.log(path);
+  const size = disk.size(logPath);
+  const { snapshot, bytes } = readSnapshot(disk, path);
+  const isShort = snapshot !== undefined && (size ?? 0) < snapshot.log.offset;
+  const log = snapshot && !isShort ? logOf(disk, logPath, snapshot) : newLog(disk, logPath, size);
+  if (!log) return lost(disk, session, name, path, snapshot);
+  const draft: Draft = {
+    record: snapshot?.record ?? unknownBranch(session),
+    order: snapshot?.order ?? 0,
+  };
+  const flaw = follow(log, draft, size!);
+  if (log.end.offset === 0) return lost(disk, session, name, path, snapshot);
+  const branch = newBranch(session, name, path, log, draft);
+  if (snapshot && !isShort) branch.snapshot = { end: snapshot.log.offset, size: bytes };
+  branch.damage = judge(disk, branch, flaw, size!, isShort ? snapshot : undefined, problems);
+  if (bytes > 0 && !snapshot)
+    report(problems, branch, "repaired", `${inBranch.snapshot(path)} was rebuilt from the log.`);
+  return branch;
+}
+
+export function newBranch(
+  session: SessionState,
+  name: string,
+  path: string,
+  log: BranchLog,
+  { record, order }: Draft,
+): BranchState {
+  return {
+    session,
+    name,
+    path,
+    order,
+    record,
+    log,
+    ids: undefined,
+    fresh: new Map(),
+    checkpoints: undefined,
+    segments: undefined,
+    damage: undefined,
+    snapshot: { end: 0, size: 0 },
+  };
+}
+
+/** The bytes of branch.json. */
+export function encodeSnapshot({ record, order, log }: BranchState): Buffer {
+  const points = log.points.map(({ seq, offset, crc }) => [seq, offset, crc] as const);
+  return seal({ record, order, log: log.end, points } satisfies Snapshot);
+}
+
+function readSnapshot(disk: Disk, path: string): { snapshot: Snapshot | undefined; bytes: number } {
+  const bytes = disk.readWhole(inBranch.snapshot(path));
+  return { snapshot: bytes && (unseal(bytes) as Snapshot | undefined), bytes: bytes?.length ?? 0 };
+}
+
+function logOf(disk: Disk, path: string, { log, points }: Snapshot): BranchLog {
+  const places = points.map(([seq, offset, crc]) => ({ seq, offset, crc }));
+  return new BranchLog(disk, path, log, places);
+}
+
+/** A log to be read from its start; undefined when its first line can't be read. */
+function newLog(disk: Disk, path: string, size: number | undefined): BranchLog | undefined {
+  if (size === undefined) return undefined;
+  const first = new RawLines(disk, path, 0, size).next();
+  const fact = first?.check(0) === undefined ? undefined : parseFact(first);
+  return fact?.beginning ? BranchLog.empty(disk, path, fact.seq) : undefined;
+}
+
+/** Takes in the lines after the log's end, batch by batch; returns the flaw that stopped it. */
+function follow(log: BranchLog, draft: Draft, size: number): Flaw | undefined {
+  let batch: ReadLine[] = [];
+  try {
+    for (const line of log.lines(log.end, size)) {
+      batch.push(line);
+      if (line.fact.more > 0) continue;
+      for (const each of batch) admit(log, draft, each, batch[0]!.at.offset);
+      batch = [];
+    }
+  } catch (error) {
+    if (error instanceof Flaw) return error;
+    throw error;
+  }
+  return batch.length > 0 ? new Flaw("the batch is cut off", batch[0]!.at) : undefined;
+}
+
+function admit(log: BranchLog, draft: Draft, line: ReadLine, batchAt: number): void {
+  const { fact } = line;
+  log.admit(line, batchAt);
+  const activeAt = fact.time ?? draft.record.activeAt;
+  if (fact.beginning) {
+    const { sessionId, branchId, parent, header, order } = JSON.parse(fact.data()) as Beginning;
+    draft.order = order;
+    draft.record = {
+      sessionId,
+      branchId,
+      createdAt: activeAt,
+      activeAt,
+      seq: fact.seq,
+      ...(parent && { parent }),
+      header,
+    };
+    return;
+  }
+  const patch = fact.header === undefined ? {} : (JSON.parse(fact.header) as JsonObject);
+  draft.record = { ...draft.record, seq: fact.seq, activeAt, header: mergePatch(draft.record.header, patch) };
+}
+
+/** Cuts the torn end of a write; what was whole once and is not any more is damage. */
+function judge(
+  disk: Disk,
+  branch: BranchState,
+  flaw: Flaw | undefined,
+  size: number,
+  longer: Snapshot | undefined,
+  problems: StoreProblem[],
+): Damage | undefined {
+  const { end, path } = branch.log;
+  const where = disk.absolute(path);
+  if (flaw && anyGoodAfter(disk, path, flaw.offset, size, flaw.seed)) return damageOf(branch.record, where, flaw);
+  // A torn write can miss the last batch only; a snapshot knows where that began.
+  if (longer && size < longer.log.batchAt) return damageOf(branch.record, where, new Flaw("facts are lost", end));
+  if (!flaw && !longer) return undefined;
+  if (size > end.offset) disk.truncate(path, end.offset);
+  report(problems, branch, "torn_tail", `${where}: ${size - end.offset} bytes after ${end.seq - 1} were cut.`);
+  return undefined;
+}
+
+/** The log is gone or can't be started: a snapshot still says what the branch was. */
+function lost(
+  disk: Disk,
+  session: SessionState,
+  name: string,
+  path: string,
+  snapshot: Snapshot | undefined,
+): BranchState {
+  const where = disk.absolute(inBranch.log(path));
+  if (!snapshot) throw corruptFile(where, "can't be read", { sessionId: session.record.id });
+  const branch = newBranch(session, name, path, logOf(disk, inBranch.log(path), snapshot), snapshot);
+  const first = (snapshot.record.parent?.seq ?? 0) + 1;
+  branch.damage = damageOf(snapshot.record, where, { message: "the log can't be read", seq: first });
+  return branch;
+}
+
+function unknownBranch(session: SessionState): BranchRecord {
+  return { sessionId: session.record.id, branchId: "", createdAt: 0, activeAt: 0, seq: 0, header: {} };
+}
+
+function report(problems: StoreProblem[], { record }: BranchState, code: StoreProblem["code"], detail: string): void {
+  problems.push({ code, detail, sessionId: record.sessionId, branchId: record.branchId });
+}

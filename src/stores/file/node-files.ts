@@ -1,0 +1,89 @@
+import fs from "node:fs";
+import { promisify } from "node:util";
+import { BoughError } from "../../base/errors.ts";
+import { errnoOf, type Files, isMissing } from "./files.ts";
+
+const datasync = promisify(fs.fdatasync);
+const { O_CREAT, O_RDWR } = fs.constants;
+
+/** The file system of this machine. */
+export const nodeFiles: Files = {
+  open: (path, how) => fs.openSync(path, how === "create" ? O_RDWR | O_CREAT : O_RDWR, 0o600),
+  read: (handle, into, at) => fs.readSync(handle, into, 0, into.length, at),
+  write: (handle, bytes, at) => fs.writeSync(handle, bytes, 0, bytes.length, at),
+  size: (handle) => fs.fstatSync(handle).size,
+  truncate: (handle, size) => fs.ftruncateSync(handle, size),
+  close: (handle) => fs.closeSync(handle),
+  datasync,
+  makeDirectory,
+  list,
+  rename: (from, to) => fs.renameSync(from, to),
+  unlink: (path) => fs.unlinkSync(path),
+  removeTree: (path) => fs.promises.rm(path, { recursive: true, force: true }),
+  syncDirectory,
+  lock,
+};
+
+function makeDirectory(path: string): boolean {
+  try {
+    fs.mkdirSync(path, 0o700);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function list(path: string): string[] {
+  try {
+    return fs.readdirSync(path);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows has no handle for a directory's entries; its file system journals them in order.
+  if (process.platform === "win32") return;
+  const handle = await fs.promises.open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+// Some kernels give a lock to a process, not to a handle, so two handles of one process exclude each other here.
+const lockedHere = new Set<string>();
+
+async function lock(path: string): Promise<(() => void) | undefined> {
+  const { tryLock, unlock } = await loadLocks();
+  const handle = fs.openSync(path, O_RDWR | O_CREAT, 0o600);
+  const key = fs.realpathSync(path);
+  if (lockedHere.has(key) || !tryLock(handle)) {
+    fs.closeSync(handle);
+    return undefined;
+  }
+  lockedHere.add(key);
+  return () => {
+    lockedHere.delete(key);
+    unlock(handle);
+    fs.closeSync(handle);
+  };
+}
+
+async function loadLocks() {
+  try {
+    return await import("fs-native-extensions");
+  } catch (cause) {
+    throw new BoughError(
+      "dependency_missing",
+      'The file store needs the package "fs-native-extensions" for its lock.',
+      {
+        data: { dependency: "fs-native-extensions" },
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,237 @@
+// Sessions: everything in memory. Loads sessions and branches when they are first touched, keeps the list of sessions, and
+// knows which snapshots on the disk are behind.
+//
+//   M1. Which sessions and branches exist is known without loading them, by their names.
+//   M2. What is in memory is what is on the disk plus what is decided; loading never sees more than was durable, because
+//       an operation loads what it changes before it changes it.
+//   M3. A session is forgotten only when nothing of it is in memory alone: no claim, no activity to be written.
+
+import type { Clock } from "../../base/clock.ts";
+import { type BranchRef, refuse, type SessionRecord, type StoreProblem, Watchers } from "../../log/index.ts";
+import { pointSpacing } from "./branch-log.ts";
+import type { Change } from "./commit.ts";
+import type { Disk } from "./disk.ts";
+import { inBranch, inSession, paths } from "./layout.ts";
+import { encodeSnapshot, loadBranch } from "./load-branch.ts";
+import { encodeSession, loadSession, readSessionDocument } from "./load-session.ts";
+import { nameOf } from "./names.ts";
+import { type BranchState, corruptFile, type SessionState } from "./state.ts";
+
+const sessionsInMemory = 2000;
+
+export class Sessions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly watchers = new Watchers();
+  /** Found while loading, until maintain() tells. */
+  readonly problems: StoreProblem[];
+  /** The directory names of all sessions. */
+  readonly names: Set<string>;
+  /** What a listing needs of every session, by id; undefined until the first one. */
+  listed: Map<string, ListedSession> | undefined;
+  /** Sessions with a claim. */
+  readonly claimed = new Set<SessionState>();
+  /** By id, the least recently used first. */
+  readonly #loaded = new Map<string, SessionState>();
+  readonly #byPath = new Map<string, SessionState>();
+  /** Their session.json has an old activity time. */
+  readonly #active = new Set<SessionState>();
+  /** Their log goes on behind branch.json. */
+  readonly #grown = new Set<BranchState>();
+
+  constructor(disk: Disk, clock: Clock, problems: StoreProblem[]) {
+    this.disk = disk;
+    this.clock = clock;
+    this.problems = problems;
+    this.names = new Set(disk.list(paths.sessions));
+  }
+
+  pathOf(sessionId: string): string {
+    return `${paths.sessions}/${nameOf(sessionId)}`;
+  }
+
+  /** Throws `store_corrupt` when it is there and can't be read. */
+  find(sessionId: string): SessionState | undefined {
+    const known = this.#loaded.get(sessionId);
+    if (known) {
+      this.#loaded.delete(sessionId);
+      this.#loaded.set(sessionId, known);
+      return known;
+    }
+    if (!this.names.has(nameOf(sessionId))) return undefined;
+    const session = this.loadByPath(this.pathOf(sessionId));
+    if (session.record.id === sessionId) return session;
+    throw corruptFile(this.disk.absolute(session.path), `belongs to session "${session.record.id}"`, { sessionId });
+  }
+
+  /** The session in this directory. Throws `store_corrupt`. */
+  loadByPath(path: string): SessionState {
+    const known = this.#byPath.get(path);
+    if (known) return known;
+    const session = loadSession(this.disk, path, this.clock, this.problems);
+    this.#keep(session);
+    if (session.claims.size > 0) this.claimed.add(session);
+    return session;
+  }
+
+  /** The record of the session in this directory, without loading the rest. Throws `store_corrupt`. */
+  recordAt(path: string): SessionRecord {
+    return (this.#byPath.get(path) ?? readSessionDocument(this.disk, path)).record;
+  }
+
+  get(sessionId: string): SessionState {
+    const session = this.find(sessionId);
+    if (!session) throw refuse.sessionNotFound(sessionId);
+    return session;
+  }
+
+  /** Throws `store_corrupt` when it is there and nothing of it can be read; a damaged log is for the caller to look at. */
+  findBranch(ref: BranchRef): BranchState | undefined {
+    const session = this.find(ref.sessionId);
+    return session && this.branchOf(session, ref.branchId);
+  }
+
+  getBranch(ref: BranchRef): BranchState {
+    const branch = this.findBranch(ref);
+    if (!branch) throw refuse.branchNotFound(ref);
+    return branch;
+  }
+
+  branchOf(session: SessionState, branchId: string): BranchState | undefined {
+    const known = session.branches.get(branchId);
+    if (known) return known;
+    const name = nameOf(branchId);
+    return session.branchNames.has(name) ? this.loadByName(session, name, branchId) : undefined;
+  }
+
+  /** The branch in this directory; `branchId`, when known, must be the one it is about. */
+  loadByName(session: SessionState, name: string, branchId?: string): BranchState {
+    const known = session.branches.get(session.branchNames.get(name) ?? "");
+    if (known && known.record.branchId === (branchId ?? known.record.branchId)) return known;
+    const branch = loadBranch(this.disk, session, name, this.problems);
+    const { record } = branch;
+    const sessionId = session.record.id;
+    if (
+      record.sessionId !== sessionId ||
+      nameOf(record.branchId) !== name ||
+      record.branchId !== (branchId ?? record.branchId)
+    ) {
+      const whose = `belongs to branch "${record.branchId}" of session "${record.sessionId}"`;
+      throw corruptFile(this.disk.absolute(branch.path), whose, { sessionId, branchId });
+    }
+    session.branchNames.set(name, record.branchId);
+    session.branches.set(record.branchId, branch);
+    if (branch.snapshot.end < branch.log.end.offset) this.#grown.add(branch);
+    return branch;
+  }
+
+  parentOf(branch: BranchState): BranchState | undefined {
+    const { parent, sessionId } = branch.record;
+    return parent && this.getBranch({ sessionId, branchId: parent.branchId });
+  }
+
+  add(session: SessionState, change: Change): void {
+    const name = nameOf(session.record.id);
+    this.names.add(name);
+    this.#keep(session);
+    change.undo.push(() => {
+      this.names.delete(name);
+      this.#forget(session);
+    });
+    this.#list(session.record, change);
+  }
+
+  /** `session` is what is known of it: nothing when it is damaged. */
+  remove(sessionId: string, session: SessionState | undefined, change: Change): void {
+    const name = nameOf(sessionId);
+    const listed = this.listed?.get(sessionId);
+    this.names.delete(name);
+    this.listed?.delete(sessionId);
+    if (session) this.#forget(session);
+    change.undo.push(() => {
+      this.names.add(name);
+      if (listed) this.listed?.set(sessionId, listed);
+      if (session) this.#keep(session);
+    });
+    if (!session) return;
+    change.done.push(() => {
+      this.#active.delete(session);
+      this.claimed.delete(session);
+      for (const branch of session.branches.values()) this.#grown.delete(branch);
+    });
+  }
+
+  /** Replaces the session's record; whoever calls it sees that the change reaches the disk. */
+  setRecord(session: SessionState, record: SessionRecord, change: Change): void {
+    const before = session.record;
+    session.record = record;
+    change.undo.push(() => {
+      session.record = before;
+    });
+    this.#list(record, change);
+  }
+
+  /** Notes that something happened in the session; session.json follows at the next checkpoint. */
+  touch(session: SessionState, now: number, change: Change): void {
+    this.setRecord(session, { ...session.record, activeAt: now }, change);
+    change.operations.push({ kind: "active", path: session.path, at: now });
+    this.#active.add(session);
+  }
+
+  grow(branch: BranchState): void {
+    this.#grown.add(branch);
+  }
+
+  shed(branch: BranchState): void {
+    this.#grown.delete(branch);
+  }
+
+  /** Puts what only memory knows into the change: activity times, and snapshots of logs that grew enough to be worth it. */
+  snapshot(change: Change, { everything }: { everything: boolean }): void {
+    for (const session of this.#active) change.write(inSession.document(session.path), encodeSession(session));
+    this.#active.clear();
+    for (const branch of this.#grown) {
+      const { end, size } = branch.snapshot;
+      const grown = branch.log.end.offset - end;
+      if (branch.damage || !(everything || end === 0 || grown > Math.max(pointSpacing, 8 * size))) continue;
+      const bytes = encodeSnapshot(branch);
+      change.write(inBranch.snapshot(branch.path), bytes);
+      branch.snapshot = { end: branch.log.end.offset, size: bytes.length };
+      this.#grown.delete(branch);
+    }
+  }
+
+  /** Forgets sessions that were not used for long (M3). */
+  shrink(): void {
+    for (const session of this.#loaded.values()) {
+      if (this.#loaded.size <= sessionsInMemory) return;
+      if (session.claims.size > 0 || this.#active.has(session)) continue;
+      this.#forget(session);
+      for (const branch of session.branches.values()) this.#grown.delete(branch);
+    }
+  }
+
+  #keep(session: SessionState): void {
+    this.#loaded.set(session.record.id, session);
+    this.#byPath.set(session.path, session);
+  }
+
+  #forget(session: SessionState): void {
+    this.#loaded.delete(session.record.id);
+    this.#byPath.delete(session.path);
+  }
+
+  #list({ id, activeAt, metadata }: SessionRecord, change: Change): void {
+    const { listed } = this;
+    if (!listed) return;
+    const before = listed.get(id);
+    listed.set(id, { id, activeAt, metadata });
+    change.undo.push(() => {
+      if (before) listed.set(id, before);
+      else listed.delete(id);
+    });
+  }
+}
+
+/** What a listing looks at. */
+export type ListedSession = Pick<SessionRecord, "id" | "activeAt" | "metadata">;

@@ -1,0 +1,60 @@
+// SideLog: a small table kept as a log of its changes (checkpoints of a branch, content of a session), so that a change
+// costs its own size, whatever the table's. Written anew when most of it is history.
+
+import type { Disk, FileOperation } from "./disk.ts";
+import { anyGoodAfter, encodeLine, RawLines } from "./lines.ts";
+
+interface State {
+  readonly bytes: number;
+  readonly crc: number;
+  readonly lines: number;
+}
+
+const nothing: State = { bytes: 0, crc: 0, lines: 0 };
+
+export class SideLog<Entry> {
+  readonly path: string;
+  #state: State = nothing;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** The entries in the order they were written. A torn end is cut; returns false when the file is damaged. */
+  load(disk: Disk, each: (entry: Entry) => void, torn: (bytes: number) => void): boolean {
+    const size = disk.size(this.path) ?? 0;
+    const lines = new RawLines(disk, this.path, 0, size);
+    for (let line = lines.next(); line; line = lines.next()) {
+      const crc = line.check(this.#state.crc);
+      if (crc === undefined) {
+        if (anyGoodAfter(disk, this.path, line.offset, size, this.#state.crc)) return false;
+        disk.truncate(this.path, line.offset);
+        torn(size - line.offset);
+        return true;
+      }
+      each(JSON.parse(line.body.toString()) as Entry);
+      this.#state = { bytes: line.end, crc, lines: this.#state.lines + 1 };
+    }
+    return true;
+  }
+
+  /** The operation that adds an entry. `live` gives the entries that say the same as the whole log. */
+  add(entry: Entry, live: readonly Entry[] | undefined): FileOperation {
+    if (live && this.#state.lines > 2 * live.length + 64) return this.#rewrite(live);
+    const { bytes, crc } = encodeLine(JSON.stringify(entry), this.#state.crc);
+    const at = this.#state.bytes;
+    this.#state = { bytes: at + bytes.length, crc, lines: this.#state.lines + 1 };
+    return { kind: "append", path: this.path, at, bytes };
+  }
+
+  #rewrite(live: readonly Entry[]): FileOperation {
+    const pieces: Buffer[] = [];
+    this.#state = nothing;
+    for (const entry of live) {
+      const { bytes, crc } = encodeLine(JSON.stringify(entry), this.#state.crc);
+      this.#state = { bytes: this.#state.bytes + bytes.length, crc, lines: this.#state.lines + 1 };
+      pieces.push(bytes);
+    }
+    return { kind: "write", path: this.path, bytes: Buffer.concat(pieces) };
+  }
+}

@@ -1,0 +1,318 @@
+// The store port on files. Every method is a decision handed to the committer, or a look at memory and the log; what they
+// decide is in the files named for it.
+
+import type { Clock } from "../../base/clock.ts";
+import type { JsonObject } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  type ClaimOptions,
+  type MaintenanceReport,
+  type NewBranch,
+  type NewEvent,
+  type ReadOptions,
+  refuse,
+  type Segment,
+  type SessionQuery,
+  type Store,
+  type StoredEvent,
+  type StoreProblem,
+} from "../../log/index.ts";
+import { append } from "./append.ts";
+import { branchesOf, createBranch, deleteBranch, warmBranches } from "./branch-operations.ts";
+import { deleteCheckpoints, listCheckpoints, saveCheckpoint } from "./checkpoints.ts";
+import { type Change, Committer } from "./commit.ts";
+import {
+  BytesWanted,
+  deleteContent,
+  findContent,
+  listContent,
+  type NewContent,
+  putContent,
+  readAsset,
+} from "./content.ts";
+import type { Disk } from "./disk.ts";
+import type { Identity } from "./identity.ts";
+import { Incoming } from "./incoming.ts";
+import { listSessions, prepareList } from "./listing.ts";
+import { maintain } from "./maintain.ts";
+import { prepareAppend } from "./own-log.ts";
+import { lineageOf, planRead, readPieces, warm } from "./reading.ts";
+import { claimRun, findLeftClaims, listRuns, releaseRun, renewRun } from "./runs.ts";
+import { findSegment, saveSegment } from "./segments.ts";
+import { createSession, deleteSession, type NewSession, updateSession } from "./session-operations.ts";
+import { Sessions } from "./sessions.ts";
+import type { BranchState } from "./state.ts";
+
+export class FileStore implements Store {
+  readonly kind = "file";
+  readonly #disk: Disk;
+  readonly #sessions: Sessions;
+  readonly #committer: Committer;
+  readonly #incoming: Incoming;
+  readonly #ticket: () => number;
+  readonly #unlock: () => void;
+  #listing: Promise<void> | undefined;
+  #leftClaims: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(disk: Disk, identity: Identity, clock: Clock, problems: StoreProblem[], unlock: () => void) {
+    this.#disk = disk;
+    this.#sessions = new Sessions(disk, clock, problems);
+    this.#ticket = () => identity.next();
+    this.#unlock = unlock;
+    this.#committer = new Committer(disk, identity, {
+      snapshot: (change, how) => this.#sessions.snapshot(change, how),
+      afterCheckpoint: () => this.#sessions.shrink(),
+    });
+    this.#incoming = new Incoming(disk, (error) => this.#committer.fail(error));
+  }
+
+  createSession(session: NewSession) {
+    const input = structuredClone(session);
+    return this.#change((change) => structuredClone(createSession(this.#sessions, input, this.#ticket, change)));
+  }
+
+  getSession(sessionId: string) {
+    return this.#look(() => structuredClone(this.#sessions.find(sessionId)?.record));
+  }
+
+  updateSession(
+    sessionId: string,
+    patch: { metadata?: JsonObject; state?: JsonObject },
+    options: { expectedVersion?: number } = {},
+  ) {
+    const [input, wanted] = [structuredClone(patch), { ...options }];
+    return this.#change((change) => structuredClone(updateSession(this.#sessions, sessionId, input, wanted, change)));
+  }
+
+  listSessions(query: SessionQuery = {}) {
+    const wanted = structuredClone(query);
+    return this.#steps(async () => {
+      this.#listing ??= prepareList(this.#sessions, (see) => this.#committer.look(see)).catch((error) => {
+        this.#listing = undefined;
+        throw error;
+      });
+      await this.#listing;
+      return this.#committer.look(() => structuredClone(listSessions(this.#sessions, wanted)));
+    });
+  }
+
+  deleteSession(sessionId: string) {
+    return this.#change((change) => deleteSession(this.#sessions, sessionId, change));
+  }
+
+  createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
+    const input = structuredClone(branch);
+    return this.#change((change) =>
+      structuredClone(createBranch(this.#sessions, sessionId, input, this.#ticket(), change)),
+    );
+  }
+
+  getBranch(ref: BranchRef) {
+    return this.#look(() => structuredClone(this.#sessions.findBranch(ref)?.record));
+  }
+
+  listBranches(sessionId: string) {
+    return this.#steps(async () => {
+      await warmBranches(this.#sessions, sessionId);
+      return this.#committer.look(() =>
+        branchesOf(this.#sessions, this.#sessions.get(sessionId)).map((branch) => structuredClone(branch.record)),
+      );
+    });
+  }
+
+  deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
+    const [target, wanted] = [refOf(ref), { ...options }];
+    return this.#steps(async () => {
+      await warmBranches(this.#sessions, target.sessionId);
+      return this.#committer.submit((change) => deleteBranch(this.#sessions, target, wanted, change));
+    });
+  }
+
+  append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
+    const target = refOf(ref);
+    const facts = events.map(({ id, data }) => ({ id, data }));
+    const wanted = options.header || options.claim ? structuredClone(options) : { ...options };
+    const write = () =>
+      this.#committer.submit((change) => append(this.#sessions, target, facts, wanted, this.#ticket, change));
+    return this.#steps(() => {
+      const preparing = prepareAppend(this.#sessions.findBranch(target));
+      return preparing ? preparing.then(write) : write();
+    });
+  }
+
+  read(ref: BranchRef, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
+    const [target, wanted] = [refOf(ref), { ...options }];
+    return this.#steps(async () => {
+      const pieces = await this.#through(target, wanted, (branch) => planRead(this.#sessions, branch, wanted));
+      const events = await this.#unlessGone(target, () => readPieces(pieces));
+      return wanted.reverse ? events.reverse() : events;
+    });
+  }
+
+  claimRun(ref: BranchRef, options: ClaimOptions) {
+    const [target, wanted] = [refOf(ref), { ...options }];
+    return this.#change((change) => claimRun(this.#sessions, target, wanted, this.#ticket, change));
+  }
+
+  renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
+    const [target, wanted] = [refOf(ref), { ...claim }];
+    return this.#change((change) => renewRun(this.#sessions, target, wanted, change));
+  }
+
+  releaseRun(ref: BranchRef, { epoch }: { epoch: number }) {
+    const target = refOf(ref);
+    return this.#change((change) => releaseRun(this.#sessions, target, epoch, change));
+  }
+
+  listRuns({ sessionId }: { sessionId?: string } = {}) {
+    return this.#steps(async () => {
+      this.#leftClaims ??= findLeftClaims(this.#sessions);
+      await this.#leftClaims;
+      return this.#committer.look(() => listRuns(this.#sessions, sessionId));
+    });
+  }
+
+  saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }) {
+    const [target, input] = [refOf(ref), structuredClone(checkpoint)];
+    return this.#change((change) => structuredClone(saveCheckpoint(this.#sessions, target, input, change)));
+  }
+
+  listCheckpoints(ref: BranchRef) {
+    return this.#look(() => structuredClone(listCheckpoints(this.#sessions, ref)));
+  }
+
+  deleteCheckpoints(ref: BranchRef, ids: readonly string[]) {
+    const [target, wanted] = [refOf(ref), [...ids]];
+    return this.#change((change) => deleteCheckpoints(this.#sessions, target, wanted, change));
+  }
+
+  saveSegment(ref: BranchRef, { to, data }: Segment) {
+    const target = refOf(ref);
+    return this.#change((change) => saveSegment(this.#sessions, target, { to, data }, change));
+  }
+
+  getSegment(ref: BranchRef, at: number): Promise<Segment | undefined> {
+    return this.#steps(() =>
+      this.#through(refOf(ref), {}, (branch) => findSegment(this.#sessions, lineageOf(this.#sessions, branch), at)),
+    );
+  }
+
+  putContent(ref: BranchRef, content: NewContent) {
+    const target = refOf(ref);
+    const input = { ...content, bytes: content.bytes.slice() };
+    const put = (incoming?: string) =>
+      this.#committer.submit((change) => ({ ...putContent(this.#sessions, target, input, incoming, change) }));
+    return this.#steps(async () => {
+      try {
+        return await put();
+      } catch (error) {
+        if (!(error instanceof BytesWanted)) throw error;
+      }
+      return await this.#incoming.bring(input.bytes, put);
+    });
+  }
+
+  getContent(ref: BranchRef, contentId: string) {
+    return this.#steps(() =>
+      this.#through(refOf(ref), {}, (branch) => {
+        const found = findContent(lineageOf(this.#sessions, branch), contentId);
+        return found && { record: { ...found.record }, bytes: readAsset(this.#sessions, branch.session, found) };
+      }),
+    );
+  }
+
+  listContent(ref: BranchRef) {
+    return this.#steps(() => this.#through(refOf(ref), {}, (branch) => listContent(lineageOf(this.#sessions, branch))));
+  }
+
+  deleteContent(ref: BranchRef, contentId: string) {
+    const target = refOf(ref);
+    return this.#change((change) => deleteContent(this.#sessions, target, contentId, change));
+  }
+
+  async watch(ref: BranchRef, after: number, signal: AbortSignal) {
+    const target = refOf(ref);
+    try {
+      const waiting = await this.#look(() => {
+        const branch = this.#sessions.findBranch(target);
+        return branch && branch.record.seq <= after
+          ? { until: this.#sessions.watchers.wait(target, signal) }
+          : undefined;
+      });
+      await waiting?.until;
+    } catch {
+      // Whoever watches reads next, and is told there.
+    }
+  }
+
+  maintain(): Promise<MaintenanceReport> {
+    return this.#steps(async () => {
+      await this.#committer.checkpoint();
+      const look = <T>(see: () => T) => this.#committer.look(see);
+      return maintain(this.#sessions, look, (path) => this.#incoming.has(path));
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#sessions.watchers.tellAll();
+    try {
+      while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+      await this.#committer.close();
+    } finally {
+      this.#sessions.watchers.tellAll();
+      this.#disk.close();
+      this.#unlock();
+    }
+  }
+
+  #change<T>(decide: (change: Change) => T): Promise<T> {
+    return this.#steps(() => this.#committer.submit(decide));
+  }
+
+  #look<T>(see: () => T): Promise<T> {
+    return this.#steps(() => this.#committer.look(see));
+  }
+
+  /** Runs a call; close() waits for it. What it does first happens now, so that calls are decided in their order. */
+  async #steps<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#closing) throw refuse.closed();
+    const running = call();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+
+  /** A look at a branch and the ancestors that a read needs. */
+  async #through<T>(ref: BranchRef, options: ReadOptions, see: (branch: BranchState) => T): Promise<T> {
+    const branch = await this.#committer.look(() => this.#sessions.getBranch(ref));
+    await warm(this.#sessions, branch, options);
+    return this.#committer.look(() => see(this.#sessions.getBranch(ref)));
+  }
+
+  /** A branch that goes while it is read takes its files with it. */
+  async #unlessGone<T>(ref: BranchRef, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!this.#sessions.findBranch(ref)) throw refuse.branchNotFound(ref);
+      throw error;
+    }
+  }
+}
+
+/** A copy, since the caller may change what it passed. */
+function refOf({ sessionId, branchId }: BranchRef): BranchRef {
+  return { sessionId, branchId };
+}

@@ -1,0 +1,170 @@
+// Wal: the redo log. Owns the file that groups are written to; replay.ts reads it back.
+//
+//   W1. A group is one write and one sync. write() resolves when the group is on the disk.
+//   W2. Groups follow one another: the next is written after the one before is on the disk. So a bad group with a good one
+//       behind it was damaged; a bad one with nothing behind it was never acknowledged.
+//   W3. A file names the oldest file that must be replayed before it; older ones are leftovers.
+//   W4. A file is dropped only when everything in it is on the disk elsewhere.
+//
+// A file is `bough-wal n oldest crc`, then groups. A group is `group ticket records bytes crc`, then records. A record is
+// `bytes crc`, then its operations as one JSON line, then their bytes. Columns are separated by tabs.
+
+import { crc32 } from "node:zlib";
+import { failpoint } from "../../base/failpoint.ts";
+import type { Disk, FileOperation } from "./disk.ts";
+import { paths } from "./layout.ts";
+import { writeAll } from "./replace.ts";
+import { hex8 } from "./seal.ts";
+
+/** A file of the redo log that takes no more groups. */
+export interface SealedWal {
+  readonly number: number;
+}
+
+interface OpenWal extends SealedWal {
+  readonly handle: number;
+  bytes: number;
+  listed: boolean;
+}
+
+export class Wal {
+  readonly #disk: Disk;
+  readonly #nextTicket: () => number;
+  #open: OpenWal | undefined;
+  #sealed: OpenWal | undefined;
+
+  constructor(disk: Disk, nextTicket: () => number) {
+    this.#disk = disk;
+    this.#nextTicket = nextTicket;
+  }
+
+  /** Bytes written since the last seal. */
+  get bytes(): number {
+    return this.#open?.bytes ?? 0;
+  }
+
+  get isEmpty(): boolean {
+    return !this.#open && !this.#sealed;
+  }
+
+  /** Makes a group of records durable. After a failure it must not be called again. */
+  async write(records: readonly (readonly FileOperation[])[]): Promise<void> {
+    const pieces: Uint8Array[] = [];
+    const file = this.#open ?? this.#begin(pieces);
+    encodeGroup(records, this.#nextTicket(), file.number, pieces);
+    const bytes = Buffer.concat(pieces);
+    failpoint("file.wal.beforeWrite");
+    this.#put(file, bytes);
+    failpoint("file.wal.written");
+    await this.#disk.files.datasync(file.handle);
+    if (!file.listed) await this.#disk.files.syncDirectory(this.#disk.absolute(paths.wal));
+    file.listed = true;
+    file.bytes += bytes.length;
+    failpoint("file.wal.synced");
+  }
+
+  /** Ends the current file; undefined when there is none. At most one file is sealed at a time. */
+  seal(): SealedWal | undefined {
+    this.#sealed = this.#open;
+    this.#open = undefined;
+    return this.#sealed;
+  }
+
+  /** Forgets the sealed file (W4). */
+  async dropSealed(): Promise<void> {
+    if (!this.#sealed) return;
+    const { handle, number } = this.#sealed;
+    this.#sealed = undefined;
+    this.#disk.files.close(handle);
+    this.#disk.files.unlink(this.#disk.absolute(walPath(number)));
+    await this.#disk.files.syncDirectory(this.#disk.absolute(paths.wal));
+  }
+
+  close(): void {
+    for (const file of [this.#sealed, this.#open]) if (file) this.#disk.files.close(file.handle);
+    this.#sealed = undefined;
+    this.#open = undefined;
+  }
+
+  #begin(pieces: Uint8Array[]): OpenWal {
+    const number = this.#nextTicket();
+    this.#disk.ensureDirectory(paths.wal);
+    const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
+    pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
+    this.#open = { number, handle, bytes: 0, listed: false };
+    return this.#open;
+  }
+
+  #put(file: OpenWal, bytes: Buffer): void {
+    const middle = writesInHalves ? bytes.length >> 1 : 0;
+    if (middle > 0) {
+      writeAll(this.#disk.files, file.handle, bytes.subarray(0, middle), file.bytes);
+      failpoint("file.wal.halfWritten");
+    }
+    writeAll(this.#disk.files, file.handle, bytes.subarray(middle), file.bytes + middle);
+  }
+}
+
+// A group is one write; only a test that wants to die in the middle of it gets two.
+const writesInHalves = process.env.BOUGH_FAILPOINT?.startsWith("file.wal.halfWritten") ?? false;
+
+export function walPath(number: number): string {
+  return `${paths.wal}/${String(number).padStart(16, "0")}.log`;
+}
+
+function encodeHeader(number: number, oldest: number): Buffer {
+  const text = `bough-wal\t${number}\t${oldest}\t`;
+  return Buffer.from(`${text}${hex8(crc32(text))}\n`);
+}
+
+function encodeGroup(
+  records: readonly (readonly FileOperation[])[],
+  ticket: number,
+  file: number,
+  pieces: Uint8Array[],
+): void {
+  const body: Uint8Array[] = [];
+  for (const record of records) encodeRecord(record, body);
+  const bytes = body.reduce((sum, piece) => sum + piece.length, 0);
+  const text = `group\t${ticket}\t${records.length}\t${bytes}\t`;
+  pieces.push(Buffer.from(`${text}${hex8(crc32(text, file >>> 0))}\n`), ...body);
+}
+
+function encodeRecord(operations: readonly FileOperation[], pieces: Uint8Array[]): void {
+  const payloads: Uint8Array[] = [];
+  const heads = operations.map((operation) => encodeOperation(operation, payloads));
+  const line = Buffer.from(`${JSON.stringify(heads)}\n`);
+  let crc = crc32(line);
+  let bytes = line.length;
+  for (const payload of payloads) {
+    crc = crc32(payload, crc);
+    bytes += payload.length;
+  }
+  pieces.push(Buffer.from(`${bytes}\t${hex8(crc)}\n`), line, ...payloads);
+}
+
+/** An operation in the JSON line of its record; its bytes, if it has any, follow the line. */
+export type OperationHead =
+  | ["append", path: string, at: number, length: number]
+  | ["write", path: string, length: number]
+  | ["move", from: string, path: string]
+  | ["remove", path: string]
+  | ["remove-tree", path: string]
+  | ["active", path: string, at: number];
+
+function encodeOperation(operation: FileOperation, payloads: Uint8Array[]): OperationHead {
+  switch (operation.kind) {
+    case "append":
+      payloads.push(operation.bytes);
+      return ["append", operation.path, operation.at, operation.bytes.length];
+    case "write":
+      payloads.push(operation.bytes);
+      return ["write", operation.path, operation.bytes.length];
+    case "move":
+      return ["move", operation.from, operation.path];
+    case "active":
+      return ["active", operation.path, operation.at];
+    default:
+      return [operation.kind, operation.path];
+  }
+}

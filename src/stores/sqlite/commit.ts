@@ -1,0 +1,146 @@
+// Group commit: the only writer. Owns the queue of waiting writes and the write transaction.
+//
+//   G1. One transaction, one sync, for all writes that wait when it begins; none is answered before COMMIT returned.
+//   G2. A write decides first and writes afterwards, reading only inside the transaction. Its refusal (a BoughError) has
+//       therefore written nothing, and the others of the group go on.
+//   G3. Any other error may have left half a write: the transaction is rolled back, that write is rejected, and the rest of
+//       the group runs again. Writes have no effect outside the database, so running one twice is safe.
+//   G4. After a failed COMMIT, a full disk, an I/O error or damage, nothing is acknowledged and no sync is tried again on
+//       this handle (a second sync that succeeds proves nothing): it is read-only until the file is opened anew.
+//   G5. The event loop is never blocked by another process's lock.
+
+import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
+import { nextTurn, pause } from "./busy.ts";
+import type { Connection } from "./connection.ts";
+import { explain, isBusy, isFatal, readOnly } from "./faults.ts";
+import { checkVersion } from "./schema.ts";
+
+interface Waiting {
+  readonly work: () => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+  readonly since: number;
+}
+
+// Bounds how long the lock is held and the event loop is busy.
+const largestGroup = 512;
+
+export class GroupCommit {
+  readonly #connection: Connection;
+  readonly #busyTimeoutMs: number;
+  #waiting: Waiting[] = [];
+  #draining: Promise<void> | undefined;
+  #broken: BoughError | undefined;
+
+  constructor(connection: Connection, busyTimeoutMs: number) {
+    this.#connection = connection;
+    this.#busyTimeoutMs = busyTimeoutMs;
+  }
+
+  /** Why nothing can be written any more, once that is so (G4). */
+  get broken(): BoughError | undefined {
+    return this.#broken;
+  }
+
+  /** Runs `work` in the next transaction; resolves with what it returned once that is durable. */
+  run<T>(work: () => T): Promise<T> {
+    if (this.#broken) return Promise.reject(this.#broken);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ work, resolve, reject, since: performance.now() });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drained(): Promise<void> {
+    while (this.#draining) await this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    for (let tries = 0; this.#waiting.length > 0; ) {
+      await (tries === 0 ? nextTurn() : pause(tries));
+      if (this.#flush() === "busy") {
+        tries += 1;
+        this.#rejectOverdue();
+      } else tries = 0;
+    }
+    this.#draining = undefined;
+  }
+
+  #flush(): "busy" | "done" {
+    try {
+      this.#connection.run("BEGIN IMMEDIATE");
+    } catch (error) {
+      if (isBusy(error)) return "busy";
+      this.#break(error, this.#waiting.splice(0));
+      return "done";
+    }
+    const group = this.#waiting.splice(0, largestGroup);
+    const answers: (() => void)[] = [];
+    let current: Waiting | undefined;
+    try {
+      failpoint("sqlite.commit.begun");
+      checkVersion(this.#connection);
+      for (current of group) answers.push(decide(current));
+      current = undefined;
+      failpoint("sqlite.commit.written");
+      this.#connection.run("COMMIT");
+      failpoint("sqlite.commit.done");
+    } catch (error) {
+      return this.#fail(error, group, current);
+    }
+    for (const answer of answers) answer();
+    return "done";
+  }
+
+  #fail(error: unknown, group: Waiting[], guilty: Waiting | undefined): "busy" | "done" {
+    try {
+      this.#connection.rollback();
+    } catch (rollbackError) {
+      this.#break(rollbackError, group);
+      return "done";
+    }
+    if (guilty && isBusy(error)) {
+      this.#waiting.unshift(...group);
+      return "busy";
+    }
+    if (!guilty || isFatal(error)) {
+      this.#break(error, group);
+      return "done";
+    }
+    this.#waiting.unshift(...group.filter((each) => each !== guilty));
+    guilty.reject(explain(error));
+    return "done";
+  }
+
+  #break(error: unknown, group: Waiting[]): void {
+    this.#broken = readOnly(error);
+    for (const { reject } of [...group, ...this.#waiting.splice(0)]) reject(this.#broken);
+  }
+
+  #rejectOverdue(): void {
+    const oldest = performance.now() - this.#busyTimeoutMs;
+    const overdue = this.#waiting.filter(({ since }) => since <= oldest);
+    this.#waiting = this.#waiting.filter(({ since }) => since > oldest);
+    for (const { reject } of overdue) {
+      reject(
+        new BoughError("store_busy", `Another process held the database for more than ${this.#busyTimeoutMs} ms.`, {
+          data: { busyTimeoutMs: this.#busyTimeoutMs },
+          retryable: true,
+        }),
+      );
+    }
+  }
+}
+
+/** Runs one write; its answer is given after the commit. Errors that are no refusal pass through (G3). */
+function decide({ work, resolve, reject }: Waiting): () => void {
+  try {
+    const value = work() as never;
+    return () => resolve(value);
+  } catch (error) {
+    if (!BoughError.is(error)) throw error;
+    return () => reject(error);
+  }
+}

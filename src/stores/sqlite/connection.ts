@@ -1,0 +1,111 @@
+// One connection to the database. Owns the prepared statements and the crossing between JavaScript text and SQLite text.
+//
+//   C1. Nothing is awaited while a transaction is open: whoever comes next finds none.
+//   C2. No text is changed by being stored. The drivers cut at U+0000 and replace lone surrogates, so such texts (which no
+//       JSON and no checked id contains) cross as blobs; `text()` reads either.
+
+import type { Database, SqlValue, Statement } from "./driver.ts";
+
+export class Connection {
+  readonly #database: Database;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
+    return this.#prepare(sql).get(...bound(values)) as Row | undefined;
+  }
+
+  all<Row>(sql: string, ...values: SqlValue[]): Row[] {
+    return this.#prepare(sql).all(...bound(values)) as Row[];
+  }
+
+  /** Returns how many rows changed. */
+  run(sql: string, ...values: SqlValue[]): number {
+    return Number(this.#prepare(sql).run(...bound(values)).changes);
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql);
+  }
+
+  /** The value of a pragma, which may set it first: `pragma("journal_mode = WAL")`. */
+  pragma(name: string): unknown {
+    const row = this.#database.prepare(`PRAGMA ${name}`).get() as Record<string, unknown> | undefined;
+    return row && Object.values(row)[0];
+  }
+
+  /** Runs `work` in a transaction that takes the write lock first; all of it is kept, or nothing. */
+  transaction<T>(work: () => T): T {
+    return this.#within("BEGIN IMMEDIATE", work);
+  }
+
+  /** Runs `work` on one state of the database although other processes write; it takes the write lock if it writes. */
+  snapshot<T>(work: () => T): T {
+    return this.#within("BEGIN", work);
+  }
+
+  /** Ends the transaction; SQLite has ended it by itself after some failures. */
+  rollback(): void {
+    try {
+      this.run("ROLLBACK");
+    } catch (error) {
+      if (!/no transaction is active/.test(String(error))) throw error;
+    }
+  }
+
+  /**
+   * The package (unlike Node's own SQLite) lets go of the file only when its statements have been collected as garbage;
+   * until then they should at least hold no memory.
+   */
+  close(): void {
+    this.#statements.clear();
+    this.#database.exec("PRAGMA shrink_memory");
+    this.#database.close();
+  }
+
+  #within<T>(begin: string, work: () => T): T {
+    this.run(begin);
+    try {
+      const result = work();
+      this.run("COMMIT");
+      return result;
+    } catch (error) {
+      this.rollback();
+      throw error;
+    }
+  }
+
+  #prepare(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/** Text as it was bound (C2). */
+export function text(value: string | Uint8Array): string {
+  return typeof value === "string" ? value : Buffer.from(value).toString("utf16le");
+}
+
+function bound(values: SqlValue[]): SqlValue[] {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === "string" && !passesUnchanged(value)) values[i] = Buffer.from(value, "utf16le");
+  }
+  return values;
+}
+
+function passesUnchanged(value: string): boolean {
+  return !value.includes("\0") && isWellFormed(value);
+}
+
+export function isWellFormed(value: string): boolean {
+  // Every Node that runs this has the method; the library level of the types does not.
+  return (value as unknown as { isWellFormed(): boolean }).isWellFormed();
+}

@@ -1,0 +1,70 @@
+import { BoughError } from "../../base/errors.ts";
+
+export type SqlValue = null | number | string | Uint8Array;
+
+export interface Statement {
+  run(...values: SqlValue[]): { readonly changes: number | bigint };
+  get(...values: SqlValue[]): unknown;
+  all(...values: SqlValue[]): unknown[];
+}
+
+/** The part of `DatabaseSync` that is used here; Node's and the package's are alike in it. */
+export interface Database {
+  exec(sql: string): void;
+  prepare(sql: string): Statement;
+  close(): void;
+}
+
+export interface Driver {
+  DatabaseSync: new (path: string) => Database;
+}
+
+// From 3.7.0 up to 3.51.2 a write-ahead log that is reset at the wrong moment can corrupt the file.
+const oldestSafe = [3, 51, 3];
+
+/** Node's own SQLite where it is there and safe, else the package. */
+export async function loadDriver(): Promise<Driver> {
+  const builtin = process.getBuiltinModule?.("node:sqlite") as Driver | undefined;
+  if (builtin && isSafe(versionOf(builtin))) return builtin;
+  const version = builtin && versionOf(builtin);
+  const installed = await loadPackage(version);
+  if (isSafe(versionOf(installed))) return installed;
+  throw unsafe(versionOf(installed));
+}
+
+async function loadPackage(builtinVersion: string | undefined): Promise<Driver> {
+  try {
+    return (await import("@photostructure/sqlite")) as unknown as Driver;
+  } catch (cause) {
+    if (builtinVersion !== undefined) throw unsafe(builtinVersion);
+    throw new BoughError(
+      "dependency_missing",
+      "This Node has no SQLite of its own: run `npm install @photostructure/sqlite`, or use a newer Node.",
+      { data: { package: "@photostructure/sqlite" }, cause },
+    );
+  }
+}
+
+function versionOf({ DatabaseSync }: Driver): string {
+  const database = new DatabaseSync(":memory:");
+  try {
+    return (database.prepare("SELECT sqlite_version() AS version").get() as { version: string }).version;
+  } finally {
+    database.close();
+  }
+}
+
+export function isSafe(version: string): boolean {
+  const parts = version.split(".").map(Number);
+  const different = oldestSafe.findIndex((least, i) => parts[i] !== least);
+  return different === -1 || parts[different]! > oldestSafe[different]!;
+}
+
+function unsafe(version: string): BoughError {
+  const needed = oldestSafe.join(".");
+  return new BoughError(
+    "store_unsupported",
+    `SQLite ${version} can corrupt files that several processes write; ${needed} is needed: run \`npm install @photostructure/sqlite\`, or use a newer Node.`,
+    { data: { found: version, needed } },
+  );
+}

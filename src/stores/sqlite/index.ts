@@ -1,0 +1,20 @@
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Store } from "../../log/index.ts";
+import { openConnection } from "./open.ts";
+import { SqliteStore } from "./store.ts";
+
+export interface SqliteOptions {
+  /** Where the times in records and the expiry of leases come from (default: the system's clock). */
+  clock?: Clock;
+  /** How long a write waits for other processes before it is `store_busy` (default 10,000). */
+  busyTimeoutMs?: number;
+}
+
+/**
+ * Keeps everything in one SQLite file (or in `":memory:"`) that several processes of one host may use at once; what was
+ * acknowledged survives their death and power loss.
+ */
+export async function sqliteStore(path: string, options: SqliteOptions = {}): Promise<Store> {
+  const { clock = systemClock, busyTimeoutMs = 10_000 } = options;
+  return new SqliteStore(await openConnection(path, busyTimeoutMs), { clock, busyTimeoutMs });
+}

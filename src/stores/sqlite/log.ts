@@ -1,0 +1,118 @@
+// The facts: appending them to a branch and reading pages of them through its lineage.
+
+import { type JsonObject, mergePatch } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  decideAppend,
+  defaultReadLimit,
+  type NewEvent,
+  type ReadOptions,
+  repeatedClaim,
+  type StoredEvent,
+} from "../../log/index.ts";
+import { type Connection, text } from "./connection.ts";
+import { corrupt } from "./faults.ts";
+import { findClaim, needBranch } from "./find.ts";
+import { decodeObject } from "./json.ts";
+import { claimSlot, freeSlot } from "./runs.ts";
+
+interface EventRow {
+  seq: number;
+  id: string;
+  data: string;
+}
+
+const toEvent = ({ seq, id, data }: EventRow): StoredEvent => ({ seq, id: text(id), data: text(data) });
+
+const columns = "key & 4294967295 AS seq, id, data";
+const byIdSql = `SELECT ${columns} FROM events WHERE id = ?2 AND key >> 32 = ?1`;
+const range = "FROM events WHERE key BETWEEN (?1 << 32) | ?2 AND (?1 << 32) | ?3";
+const upSql = `SELECT ${columns} ${range} ORDER BY key`;
+const downSql = `SELECT ${columns} ${range} ORDER BY key DESC`;
+
+export function append(
+  sql: Connection,
+  ref: BranchRef,
+  events: readonly NewEvent[],
+  options: AppendOptions,
+  now: number,
+): Appended {
+  const branch = needBranch(sql, ref);
+  const target = {
+    ref,
+    seq: branch.head,
+    epoch: branch.epoch ?? undefined,
+    find: (id: string) => {
+      const row = sql.get<EventRow>(byIdSql, branch.no, id);
+      return row && toEvent(row);
+    },
+  };
+  const { first, last, repeated } = decideAppend(target, events, options);
+  if (repeated) return { first, last, ...repeatedClaim(findClaim(sql, ref, branch), options.claim) };
+  const header = options.header && patchedHeader(sql, branch.no, options.header);
+  const claim = options.claim && claimSlot(sql, ref, branch, options.claim, now);
+  insertEvents(sql, branch.no, branch.head, events);
+  if (header === undefined) sql.run("UPDATE branches SET head = ?, active_at = ? WHERE no = ?", last, now, branch.no);
+  else sql.run("UPDATE branches SET head = ?, active_at = ?, header = ? WHERE no = ?", last, now, header, branch.no);
+  sql.run("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
+  if (options.release) freeSlot(sql, branch.no);
+  return { first, last, ...(claim && { claim }) };
+}
+
+function patchedHeader(sql: Connection, no: number, patch: JsonObject): string {
+  const { header } = sql.get<{ header: string }>("SELECT header FROM branches WHERE no = ?", no)!;
+  return JSON.stringify(mergePatch(decodeObject(header, "branch header"), patch));
+}
+
+/** Writes the facts behind sequence number `after` of the branch's own part. */
+export function insertEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
+  let seq = after;
+  for (const { id, data } of events) {
+    sql.run("INSERT INTO events (key, id, data) VALUES ((?1 << 32) | ?2, ?3, ?4)", branchNo, ++seq, id, data);
+  }
+}
+
+/** A stretch of sequence numbers and the branch of the lineage that owns it. */
+interface Piece {
+  no: number;
+  low: number;
+  high: number;
+}
+
+export function read(sql: Connection, ref: BranchRef, options: ReadOptions): StoredEvent[] {
+  const branch = needBranch(sql, ref);
+  const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
+  const lowest = after + 1;
+  const highest = Math.min(before - 1, branch.head);
+  const low = Math.max(reverse ? Math.max(lowest, highest - limit + 1) : lowest, 1);
+  const high = reverse ? highest : Math.min(highest, lowest + limit - 1);
+  if (!(low <= high)) return [];
+  const pieces = low > branch.base ? [{ no: branch.no, low, high }] : piecesOf(sql, branch.no, low, high);
+  if (!reverse) pieces.reverse();
+  const rows = pieces.flatMap((piece) => sql.all<EventRow>(reverse ? downSql : upSql, piece.no, piece.low, piece.high));
+  if (rows.length !== high - low + 1) {
+    const { sessionId, branchId } = ref;
+    throw corrupt(`Branch "${branchId}" has a gap between ${low} and ${high}.`, { sessionId, branchId, low, high });
+  }
+  return rows.map(toEvent);
+}
+
+/**
+ * Which branches own low…high, the newest part first. Goes towards the root only until `low` is reached, in one statement,
+ * so that neither a page near the head nor a lineage of thousands costs more than it must.
+ */
+function piecesOf(sql: Connection, no: number, low: number, high: number): Piece[] {
+  return sql.all<Piece>(
+    `WITH RECURSIVE line (no, parent, base, top) AS (
+      SELECT no, parent, base, min(head, ?3) FROM branches WHERE no = ?1
+      UNION ALL
+      SELECT b.no, b.parent, b.base, min(line.base, line.top)
+        FROM line CROSS JOIN branches b ON b.no = line.parent WHERE line.base >= ?2
+    ) SELECT no, max(base + 1, ?2) AS low, top AS high FROM line WHERE top > base AND top >= ?2`,
+    no,
+    low,
+    high,
+  );
+}

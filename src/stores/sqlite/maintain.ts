@@ -1,0 +1,125 @@
+// Looking after the file: is it sound, do its rows belong together, can space be given back.
+
+import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
+import type { GroupCommit } from "./commit.ts";
+import { type Connection, text } from "./connection.ts";
+import { explain, isBusy, isFatal } from "./faults.ts";
+
+// Free pages are used again by the next writes; moving pages to give a few back is not worth it.
+const freePagesWorthwhile = 256;
+const freeShareWorthwhile = 0.25;
+const pagesPerStep = 1000;
+
+/** Rows that belong to nothing: how many there are of a kind, and how they go. Owners are looked at before what they own. */
+const orphans: readonly { what: string; where: string; table: string }[] = [
+  { what: "branches of no session", table: "branches", where: "session_no NOT IN (SELECT no FROM sessions)" },
+  { what: "metadata of no session", table: "session_metadata", where: "session_no NOT IN (SELECT no FROM sessions)" },
+  { what: "facts of no branch", table: "events", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
+  { what: "segments of no branch", table: "segments", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
+  { what: "checkpoints of no branch", table: "checkpoints", where: "branch_no NOT IN (SELECT no FROM branches)" },
+  {
+    what: "content references of no branch or content",
+    table: "content_refs",
+    where: "branch_no NOT IN (SELECT no FROM branches) OR content_no NOT IN (SELECT no FROM contents)",
+  },
+  {
+    what: "contents that nothing refers to",
+    table: "contents",
+    where: "session_no NOT IN (SELECT no FROM sessions) OR no NOT IN (SELECT content_no FROM content_refs)",
+  },
+];
+
+export async function maintain(sql: Connection, commits: GroupCommit): Promise<MaintenanceReport> {
+  const damage = integrityProblems(sql);
+  if (damage.length > 0) return { ...emptyReport(sql), problems: damage };
+  const problems = [...sql.snapshot(() => gaps(sql))];
+  if (!commits.broken) {
+    if (sql.snapshot(() => hasOrphans(sql))) problems.push(...(await commits.run(() => removeOrphans(sql))));
+    await giveSpaceBack(sql, commits);
+  }
+  return { ...sql.snapshot(() => counts(sql)), problems };
+}
+
+function integrityProblems(sql: Connection): StoreProblem[] {
+  try {
+    const rows = sql.all<{ integrity_check: string }>("PRAGMA integrity_check");
+    return rows
+      .filter(({ integrity_check }) => integrity_check !== "ok")
+      .map(({ integrity_check }) => ({ code: "corrupt", detail: integrity_check }));
+  } catch (error) {
+    const { message } = explain(error) as Error;
+    return [{ code: "corrupt", detail: message }];
+  }
+}
+
+/** What can still be counted of a damaged file. */
+function emptyReport(sql: Connection): Omit<MaintenanceReport, "problems"> {
+  try {
+    return sql.snapshot(() => counts(sql));
+  } catch {
+    return { sessions: 0, branches: 0, events: 0 };
+  }
+}
+
+function counts(sql: Connection): Omit<MaintenanceReport, "problems"> {
+  const count = (table: string) => sql.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)!.n;
+  return { sessions: count("sessions"), branches: count("branches"), events: count("events") };
+}
+
+const ownEvents = "FROM events WHERE key >= b.no << 32 AND key < (b.no + 1) << 32";
+
+/** Branches whose facts are not base + 1 … head, and those whose parent is missing or shorter than the fork point. */
+function gaps(sql: Connection): StoreProblem[] {
+  const rows = sql.all<{ session_id: string; branch_id: string; base: number; head: number; facts: number }>(
+    `WITH own AS MATERIALIZED (
+      SELECT no,
+        (SELECT count(*) ${ownEvents}) AS facts,
+        (SELECT min(key) & 4294967295 ${ownEvents}) AS low,
+        (SELECT max(key) & 4294967295 ${ownEvents}) AS high
+      FROM branches b
+    ) SELECT s.id AS session_id, b.id AS branch_id, b.base, b.head, own.facts
+      FROM own JOIN branches b ON b.no = own.no JOIN sessions s ON s.no = b.session_no
+      LEFT JOIN branches p ON p.no = b.parent
+      WHERE own.facts <> b.head - b.base OR own.low <> b.base + 1 OR own.high <> b.head
+        OR (b.parent IS NOT NULL AND (p.no IS NULL OR p.head < b.base))`,
+  );
+  return rows.map((row) => ({
+    code: "corrupt",
+    detail: `Has ${row.facts} facts of its own where ${row.base + 1} to ${row.head} should be, or its parent lacks the fork point.`,
+    sessionId: text(row.session_id),
+    branchId: text(row.branch_id),
+  }));
+}
+
+/** Asked first, because the search reads whole tables and should not hold the write lock for nothing. */
+function hasOrphans(sql: Connection): boolean {
+  return orphans.some(({ table, where }) => sql.get(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`) !== undefined);
+}
+
+function removeOrphans(sql: Connection): StoreProblem[] {
+  return orphans.flatMap(({ what, table, where }) => {
+    const removed = sql.run(`DELETE FROM ${table} WHERE ${where}`);
+    return removed > 0 ? [{ code: "orphan" as const, detail: `Removed ${removed} ${what}.` }] : [];
+  });
+}
+
+/** In steps, so that other writes come between; then the log is folded into the file. */
+async function giveSpaceBack(sql: Connection, commits: GroupCommit): Promise<void> {
+  const pages = Number(sql.pragma("page_count"));
+  let free = Number(sql.pragma("freelist_count"));
+  if (free >= freePagesWorthwhile && free >= pages * freeShareWorthwhile) {
+    for (; free > 0; free -= pagesPerStep) {
+      await commits.run(() => sql.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`));
+    }
+  }
+  truncateLog(sql);
+}
+
+/** Best effort: what can't be moved into the file stays in the log, which is as durable. */
+export function truncateLog(sql: Connection): void {
+  try {
+    sql.pragma("wal_checkpoint(TRUNCATE)");
+  } catch (error) {
+    if (!isBusy(error) && !isFatal(error)) throw error;
+  }
+}

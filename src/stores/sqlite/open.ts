@@ -1,0 +1,101 @@
+// From a path to a connection that is known to be safe: the right SQLite, a file of ours, write-ahead log, full sync.
+//
+//   O1. A file that is not ours, or is from a newer version, is refused before anything is written to it.
+//   O2. journal_mode and synchronous are read back: what was asked for is not what some builds and file systems do.
+//   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
+//       file tell whose it is without SQLite touching it.
+
+import { open } from "node:fs/promises";
+import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
+import { whenFree } from "./busy.ts";
+import { Connection } from "./connection.ts";
+import { loadDriver } from "./driver.ts";
+import { corrupt, explain } from "./faults.ts";
+import { applicationId, checkVersion, migrate } from "./schema.ts";
+
+const memoryPath = ":memory:";
+// An append touches about six pages; checkpoints, which sync twice more, should still be rare.
+const checkpointPages = 4000;
+const walBytesKept = 16 * 1024 * 1024;
+
+export async function openConnection(path: string, busyTimeoutMs: number): Promise<Connection> {
+  const { DatabaseSync } = await loadDriver();
+  if (path !== memoryPath) await checkFile(path);
+  let connection: Connection | undefined;
+  try {
+    connection = new Connection(new DatabaseSync(path));
+    await prepare(connection, path, busyTimeoutMs);
+    return connection;
+  } catch (error) {
+    connection?.close();
+    throw explain(error);
+  }
+}
+
+async function prepare(connection: Connection, path: string, busyTimeoutMs: number): Promise<void> {
+  connection.exec("PRAGMA busy_timeout = 0");
+  connection.exec("PRAGMA foreign_keys = OFF");
+  connection.exec("PRAGMA synchronous = FULL");
+  await whenFree(() => checkVersion(connection), busyTimeoutMs);
+  await whenFree(() => markAsOurs(connection, path), busyTimeoutMs);
+  const mode = await whenFree(() => connection.pragma("journal_mode = WAL"), busyTimeoutMs);
+  if (mode !== "wal" && path !== memoryPath) throw unsupported(path, `journal_mode is "${mode}", not "wal"`);
+  const synchronous = connection.pragma("synchronous");
+  if (synchronous !== 2) throw unsupported(path, `synchronous is ${synchronous}, not 2 (FULL)`);
+  connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
+  connection.exec(`PRAGMA journal_size_limit = ${walBytesKept}`);
+  await migrate(connection, busyTimeoutMs);
+}
+
+function markAsOurs(connection: Connection, path: string): void {
+  if (connection.pragma("application_id") === applicationId) return;
+  // auto_vacuum can only be set in a file without pages and writes the first one, so the transaction may not have begun
+  // writing before it; what it wrote and the mark become visible together.
+  connection.snapshot(() => {
+    connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
+    const mark = connection.pragma("application_id");
+    if (mark === applicationId) return;
+    const { count } = connection.get<{ count: number }>("SELECT count(*) AS count FROM sqlite_schema")!;
+    if (mark !== 0 || count > 0) throw notOurs(path);
+    failpoint("sqlite.migrate.statement");
+    connection.exec(`PRAGMA application_id = ${applicationId}`);
+  });
+}
+
+/** Looks at the header without SQLite, which would recover and checkpoint another program's file (O1, O3). */
+async function checkFile(path: string): Promise<void> {
+  const header = await readHeader(path);
+  if (header.length === 0) return;
+  if (header.length < 100 || header.toString("latin1", 0, 16) !== "SQLite format 3\0") {
+    throw corrupt(`"${path}" is not a SQLite database.`, { path });
+  }
+  if (header.readUInt32BE(68) !== applicationId) throw notOurs(path);
+}
+
+async function readHeader(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT") return Buffer.alloc(0);
+    throw new BoughError("store_unsupported", `The database "${path}" can't be read (${code}).`, {
+      data: { path, reason: code },
+      cause,
+    });
+  }
+}
+
+function notOurs(path: string): BoughError {
+  return new BoughError("store_unsupported", `"${path}" is a database of another program.`, { data: { path } });
+}
+
+function unsupported(path: string, why: string): BoughError {
+  return new BoughError("store_unsupported", `"${path}" can't keep what is written to it: ${why}.`, { data: { path } });
+}

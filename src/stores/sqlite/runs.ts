@@ -1,0 +1,94 @@
+// The run slot: columns of the branch's row, so that the epoch an append checks is read with the branch it appends to.
+
+import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
+import { type Connection, text } from "./connection.ts";
+import { type FoundBranch, findClaim, needBranch } from "./find.ts";
+
+interface ClaimRow {
+  session_id: string;
+  branch_id: string;
+  run_id: string;
+  owner: string;
+  epoch: number;
+  claimed_at: number;
+  expires_at: number;
+}
+
+export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
+  return claimSlot(sql, ref, needBranch(sql, ref), options, now);
+}
+
+/** Refuses before it writes anything. */
+export function claimSlot(
+  sql: Connection,
+  ref: BranchRef,
+  branch: FoundBranch,
+  options: ClaimOptions,
+  now: number,
+): RunClaim {
+  const held = findClaim(sql, ref, branch);
+  const expiresAt = now + options.leaseMs;
+  if (decideClaim(held, options, now) === "renew") return extend(sql, branch.no, held!, expiresAt);
+  const { sessionId, branchId } = ref;
+  const { runId, owner } = options;
+  const { epoch } = sql.get<{ epoch: number }>("UPDATE epochs SET newest = newest + 1 RETURNING newest AS epoch")!;
+  sql.run(
+    "UPDATE branches SET epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ? WHERE no = ?",
+    epoch,
+    runId,
+    owner,
+    now,
+    expiresAt,
+    branch.no,
+  );
+  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt };
+}
+
+export function renewRun(
+  sql: Connection,
+  ref: BranchRef,
+  { epoch, leaseMs }: { epoch: number; leaseMs: number },
+  now: number,
+): RunClaim {
+  const branch = needBranch(sql, ref);
+  const held = findClaim(sql, ref, branch);
+  if (held?.epoch !== epoch) throw refuse.epochStale(ref, epoch);
+  return extend(sql, branch.no, held, now + leaseMs);
+}
+
+function extend(sql: Connection, branchNo: number, held: RunClaim, expiresAt: number): RunClaim {
+  sql.run("UPDATE branches SET expires_at = ? WHERE no = ?", expiresAt, branchNo);
+  return { ...held, expiresAt };
+}
+
+export function releaseRun(sql: Connection, ref: BranchRef, epoch: number): boolean {
+  const branch = needBranch(sql, ref);
+  if (findClaim(sql, ref, branch)?.epoch !== epoch) return false;
+  freeSlot(sql, branch.no);
+  return true;
+}
+
+export function freeSlot(sql: Connection, branchNo: number): void {
+  sql.run(
+    "UPDATE branches SET epoch = NULL, run_id = NULL, owner = NULL, claimed_at = NULL, expires_at = NULL WHERE no = ?",
+    branchNo,
+  );
+}
+
+export function listRuns(sql: Connection, sessionId: string | undefined): RunClaim[] {
+  const rows = sql.all<ClaimRow>(
+    `SELECT s.id AS session_id, b.id AS branch_id, b.run_id, b.owner, b.epoch, b.claimed_at, b.expires_at
+      FROM branches b JOIN sessions s ON s.no = b.session_no
+      WHERE b.run_id IS NOT NULL AND (?1 IS NULL OR s.id = ?1) ORDER BY b.claimed_at, b.session_no, b.no`,
+    sessionId ?? null,
+  );
+  return rows.map((row) => ({
+    sessionId: text(row.session_id),
+    branchId: text(row.branch_id),
+    runId: text(row.run_id),
+    owner: text(row.owner),
+    epoch: row.epoch,
+    claimedAt: row.claimed_at,
+    expiresAt: row.expires_at,
+  }));
+}

@@ -1,0 +1,127 @@
+// The tables, as the migrations that make them. `user_version` counts the migrations a file has been through.
+//
+//   T1. A migration and the new user_version are one transaction, so a killed migration has not happened.
+//   T2. The version is read again under the write lock: of two processes that open a file at once, one migrates.
+//   T3. A migration that was released never changes; a change of the schema is a new one at the end.
+//
+// A fact's key is its branch's number (upper 32 bits) and its sequence number (lower 32), computed by SQLite: JavaScript
+// never sees the whole key. One integer b-tree then holds each branch's facts together and in order, with no second index
+// for their position.
+
+import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
+import { whenFree } from "./busy.ts";
+import type { Connection } from "./connection.ts";
+
+/** "Bogh": what makes a SQLite file one of ours. */
+export const applicationId = 0x426f6768;
+
+export type Migration = readonly string[];
+
+export const migrations: readonly Migration[] = [
+  [
+    `CREATE TABLE sessions (
+      no INTEGER PRIMARY KEY,
+      id TEXT NOT NULL UNIQUE,
+      created_at INTEGER NOT NULL,
+      active_at INTEGER NOT NULL,
+      version INTEGER NOT NULL,
+      metadata TEXT NOT NULL,
+      state TEXT NOT NULL
+    )`,
+    "CREATE INDEX sessions_by_activity ON sessions (active_at DESC, id)",
+    `CREATE TABLE session_metadata (
+      key TEXT NOT NULL,
+      value TEXT NOT NULL,
+      session_no INTEGER NOT NULL,
+      PRIMARY KEY (key, value, session_no)
+    ) WITHOUT ROWID`,
+    // AUTOINCREMENT: a number is part of its facts' keys, so it must never come to mean another branch.
+    `CREATE TABLE branches (
+      no INTEGER PRIMARY KEY AUTOINCREMENT,
+      session_no INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      parent INTEGER,
+      base INTEGER NOT NULL,
+      head INTEGER NOT NULL,
+      created_at INTEGER NOT NULL,
+      active_at INTEGER NOT NULL,
+      epoch INTEGER,
+      run_id TEXT,
+      owner TEXT,
+      claimed_at INTEGER,
+      expires_at INTEGER,
+      header TEXT NOT NULL
+    )`,
+    "CREATE UNIQUE INDEX branches_by_id ON branches (session_no, id)",
+    "CREATE INDEX branches_claimed ON branches (claimed_at) WHERE run_id IS NOT NULL",
+    // One count for all branches: a branch created again under its id never sees an epoch a second time.
+    "CREATE TABLE epochs (only INTEGER PRIMARY KEY CHECK (only = 1), newest INTEGER NOT NULL)",
+    "INSERT INTO epochs (only, newest) VALUES (1, 0)",
+    "CREATE TABLE events (key INTEGER PRIMARY KEY, id TEXT NOT NULL, data TEXT NOT NULL)",
+    // The id comes first: ids are led by time, so facts of all branches go in at one edge of the index, and a commit of
+    // many appends writes one page of it instead of one for each branch.
+    "CREATE UNIQUE INDEX events_by_id ON events (id, key >> 32)",
+    "CREATE TABLE segments (key INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    `CREATE TABLE checkpoints (
+      no INTEGER PRIMARY KEY,
+      branch_no INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      seq INTEGER NOT NULL,
+      created_at INTEGER NOT NULL,
+      data TEXT NOT NULL
+    )`,
+    "CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (branch_no, id)",
+    `CREATE TABLE contents (
+      no INTEGER PRIMARY KEY,
+      session_no INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      bytes BLOB NOT NULL
+    )`,
+    "CREATE UNIQUE INDEX contents_by_id ON contents (session_no, id)",
+    `CREATE TABLE content_refs (
+      branch_no INTEGER NOT NULL,
+      content_no INTEGER NOT NULL,
+      size INTEGER NOT NULL,
+      media_type TEXT NOT NULL,
+      name TEXT,
+      created_at INTEGER NOT NULL,
+      PRIMARY KEY (branch_no, content_no)
+    ) WITHOUT ROWID`,
+    "CREATE INDEX content_refs_by_content ON content_refs (content_no)",
+  ],
+];
+
+/** Brings the file to the newest version; `store_too_new` when it is past that. */
+export async function migrate(
+  connection: Connection,
+  busyTimeoutMs: number,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  const version = () => checkVersion(connection, steps.length);
+  while ((await whenFree(version, busyTimeoutMs)) < steps.length) {
+    await whenFree(() => connection.transaction(() => applyNext(connection, steps)), busyTimeoutMs);
+    failpoint("sqlite.migrate.done");
+  }
+}
+
+function applyNext(connection: Connection, steps: readonly Migration[]): void {
+  const version = checkVersion(connection, steps.length);
+  const step = steps[version];
+  if (!step) return;
+  for (const statement of [...step, `PRAGMA user_version = ${version + 1}`]) {
+    failpoint("sqlite.migrate.statement");
+    connection.exec(statement);
+  }
+}
+
+/** The file's version; refuses one this build does not know. */
+export function checkVersion(connection: Connection, supported = migrations.length): number {
+  const found = connection.get<{ user_version: number }>("PRAGMA user_version")!.user_version;
+  if (found <= supported) return found;
+  throw new BoughError(
+    "store_too_new",
+    `The database has schema version ${found}; this version of Bough knows up to ${supported}.`,
+    { data: { found, supported } },
+  );
+}

@@ -1,0 +1,233 @@
+// The SQLite store: the port over one connection. Reads run at once, each in one snapshot; writes go through the group
+// commit. Every decision is read in the transaction of its write, so several processes can use one file.
+
+import type { Clock } from "../../base/clock.ts";
+import type { JsonObject } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  type ClaimOptions,
+  type NewBranch,
+  type NewEvent,
+  type ReadOptions,
+  refuse,
+  type Segment,
+  type SessionQuery,
+  type Store,
+} from "../../log/index.ts";
+import * as branches from "./branches.ts";
+import { nextTurn, whenFree } from "./busy.ts";
+import * as checkpoints from "./checkpoints.ts";
+import { GroupCommit } from "./commit.ts";
+import type { Connection } from "./connection.ts";
+import * as contents from "./content.ts";
+import { explain } from "./faults.ts";
+import * as log from "./log.ts";
+import { maintain, truncateLog } from "./maintain.ts";
+import * as runs from "./runs.ts";
+import * as segments from "./segments.ts";
+import * as sessions from "./sessions.ts";
+import { News } from "./watch.ts";
+
+// A read is done when it is asked for, so a loop of reads would never let the event loop turn, and no write (not even the
+// one that the loop waits for) would be committed.
+const readsPerTurn = 16;
+
+export class SqliteStore implements Store {
+  readonly kind = "sqlite";
+  readonly #sql: Connection;
+  readonly #clock: Clock;
+  readonly #busyTimeoutMs: number;
+  readonly #commits: GroupCommit;
+  readonly #news: News;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #reads = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number }) {
+    this.#sql = connection;
+    this.#clock = options.clock;
+    this.#busyTimeoutMs = options.busyTimeoutMs;
+    this.#commits = new GroupCommit(connection, options.busyTimeoutMs);
+    this.#news = new News(connection);
+  }
+
+  async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
+    const { id } = input;
+    const metadata = JSON.stringify(input.metadata);
+    const state = JSON.stringify(input.state);
+    const branch = branches.toInput(input.branch);
+    return this.#write((sql, now) => sessions.createSession(sql, { id, metadata, state, branch }, now));
+  }
+
+  async getSession(sessionId: string) {
+    return this.#read((sql) => sessions.getSession(sql, sessionId));
+  }
+
+  async updateSession(
+    sessionId: string,
+    patch: { metadata?: JsonObject; state?: JsonObject },
+    options: { expectedVersion?: number } = {},
+  ) {
+    const { expectedVersion } = options;
+    const own = { metadata: copy(patch.metadata ?? {}), state: copy(patch.state ?? {}) };
+    return this.#write((sql, now) => sessions.updateSession(sql, sessionId, own, expectedVersion, now));
+  }
+
+  async listSessions(query: SessionQuery = {}) {
+    return this.#read((sql) => sessions.listSessions(sql, query));
+  }
+
+  async deleteSession(sessionId: string) {
+    const gone = await this.#write((sql, now) => sessions.deleteSession(sql, sessionId, now));
+    for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+  }
+
+  async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
+    const input = branches.toInput(branch);
+    return this.#write((sql, now) => branches.createBranch(sql, sessionId, input, now));
+  }
+
+  async getBranch(ref: BranchRef) {
+    return this.#read((sql) => branches.getBranch(sql, ref));
+  }
+
+  async listBranches(sessionId: string) {
+    return this.#read((sql) => branches.listBranches(sql, sessionId));
+  }
+
+  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
+    const { recursive = false } = options;
+    const gone = await this.#write((sql, now) => branches.deleteBranch(sql, ref, recursive, now));
+    for (const branchId of gone) this.#news.tell({ sessionId: ref.sessionId, branchId });
+    return gone;
+  }
+
+  async append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
+    const own = events.map(({ id, data }) => ({ id, data }));
+    const ownOptions = {
+      ...options,
+      ...(options.header && { header: copy(options.header) }),
+      ...(options.claim && { claim: { ...options.claim } }),
+    };
+    const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
+    this.#news.tell(ref);
+    return appended;
+  }
+
+  async read(ref: BranchRef, options: ReadOptions = {}) {
+    return this.#read((sql) => log.read(sql, ref, options));
+  }
+
+  async claimRun(ref: BranchRef, options: ClaimOptions) {
+    const own = { ...options };
+    return this.#write((sql, now) => runs.claimRun(sql, ref, own, now));
+  }
+
+  async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
+    const own = { ...claim };
+    return this.#write((sql, now) => runs.renewRun(sql, ref, own, now));
+  }
+
+  async releaseRun(ref: BranchRef, { epoch }: { epoch: number }) {
+    return this.#write((sql) => runs.releaseRun(sql, ref, epoch));
+  }
+
+  async listRuns(options: { sessionId?: string } = {}) {
+    return this.#read((sql) => runs.listRuns(sql, options.sessionId));
+  }
+
+  async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {
+    const own = { id, seq, data: JSON.stringify(data) };
+    return this.#write((sql, now) => checkpoints.saveCheckpoint(sql, ref, own, now));
+  }
+
+  async listCheckpoints(ref: BranchRef) {
+    return this.#read((sql) => checkpoints.listCheckpoints(sql, ref));
+  }
+
+  async deleteCheckpoints(ref: BranchRef, ids: readonly string[]) {
+    const own = [...ids];
+    return this.#write((sql) => checkpoints.deleteCheckpoints(sql, ref, own));
+  }
+
+  async saveSegment(ref: BranchRef, { to, data }: Segment) {
+    const packed = segments.packSegment(data);
+    return this.#write((sql) => segments.saveSegment(sql, ref, to, packed));
+  }
+
+  async getSegment(ref: BranchRef, at: number) {
+    return this.#read((sql) => segments.getSegment(sql, ref, at));
+  }
+
+  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
+    const own = { ...content, bytes: content.bytes.slice() };
+    return this.#write((sql, now) => contents.putContent(sql, ref, own, now));
+  }
+
+  async getContent(ref: BranchRef, contentId: string) {
+    return this.#read((sql) => contents.getContent(sql, ref, contentId));
+  }
+
+  async listContent(ref: BranchRef) {
+    return this.#read((sql) => contents.listContent(sql, ref));
+  }
+
+  async deleteContent(ref: BranchRef, contentId: string) {
+    return this.#write((sql) => contents.deleteContent(sql, ref, contentId));
+  }
+
+  watch(ref: BranchRef, after: number, signal: AbortSignal) {
+    return this.#news.of(ref, after, signal);
+  }
+
+  async maintain() {
+    this.#checkOpen();
+    const maintenance = maintain(this.#sql, this.#commits);
+    this.#underWay.add(maintenance);
+    try {
+      return await maintenance;
+    } catch (error) {
+      throw explain(error);
+    } finally {
+      this.#underWay.delete(maintenance);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#news.close();
+    await Promise.allSettled(this.#underWay);
+    await this.#commits.drained();
+    if (!this.#commits.broken) truncateLog(this.#sql);
+    this.#sql.close();
+  }
+
+  async #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
+    this.#checkOpen();
+    return this.#commits.run(() => work(this.#sql, this.#clock.now()));
+  }
+
+  async #read<T>(work: (sql: Connection) => T): Promise<T> {
+    this.#reads += 1;
+    if (this.#reads % readsPerTurn === 0) await nextTurn();
+    const attempt = () => {
+      this.#checkOpen();
+      return this.#sql.snapshot(() => work(this.#sql));
+    };
+    return whenFree(attempt, this.#busyTimeoutMs);
+  }
+
+  #checkOpen(): void {
+    if (this.#closing) throw refuse.closed();
+  }
+}
+
+function copy(value: JsonObject): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}

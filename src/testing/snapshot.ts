@@ -1,0 +1,58 @@
+import type {
+  BranchRecord,
+  CheckpointRecord,
+  ContentRecord,
+  RunClaim,
+  Segment,
+  SessionRecord,
+  Store,
+  StoredEvent,
+} from "../log/store.ts";
+import { listAllSessions, readAll } from "./check-log.ts";
+
+export interface BranchSnapshot {
+  record: BranchRecord;
+  events: StoredEvent[];
+  checkpoints: readonly CheckpointRecord[];
+  segment: Segment | undefined;
+  contents: { record: ContentRecord; bytes: string }[];
+}
+
+export interface StoreSnapshot {
+  /** In the order of the listing. */
+  sessions: { record: SessionRecord; branches: BranchSnapshot[] }[];
+  /** By claim time, ties by session and branch. */
+  runs: RunClaim[];
+}
+
+/** Everything the port shows of a store, to be compared with what it shows later, or with another store. */
+export async function snapshotStore(store: Store): Promise<StoreSnapshot> {
+  const sessions = [];
+  for (const record of await listAllSessions(store)) {
+    const branches: BranchSnapshot[] = [];
+    for (const branch of await store.listBranches(record.id)) branches.push(await snapshotBranch(store, branch));
+    sessions.push({ record, branches });
+  }
+  return { sessions, runs: sortRuns(await store.listRuns()) };
+}
+
+async function snapshotBranch(store: Store, record: BranchRecord): Promise<BranchSnapshot> {
+  const contents = [];
+  for (const { id } of await store.listContent(record)) {
+    const content = await store.getContent(record, id);
+    if (content) contents.push({ record: content.record, bytes: Buffer.from(content.bytes).toString("hex") });
+  }
+  return {
+    record,
+    events: await readAll(store, record),
+    checkpoints: await store.listCheckpoints(record),
+    segment: await store.getSegment(record, record.seq),
+    contents,
+  };
+}
+
+/** The port orders claims by time only; what was claimed in the same millisecond is put in an order here. */
+export function sortRuns(runs: readonly RunClaim[]): RunClaim[] {
+  const keyOf = (run: RunClaim) => JSON.stringify([run.sessionId, run.branchId]);
+  return [...runs].sort((a, b) => a.claimedAt - b.claimedAt || (keyOf(a) < keyOf(b) ? -1 : 1));
+}

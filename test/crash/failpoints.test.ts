@@ -1,0 +1,60 @@
+// Every failpoint there is: a process dies exactly there, sometimes a second one dies while it opens what the first left
+// behind, and nothing acknowledged is lost.
+
+import { rmSync } from "node:fs";
+import { describe } from "vitest";
+import { type Failpoint, failpoints } from "../../src/base/failpoint.ts";
+import { pathIn, temporaryFolder } from "./kit/campaign.mjs";
+import { inLanes } from "./kit/lanes.ts";
+import { Subject } from "./kit/subject.mjs";
+
+/** Which pass of the failpoint kills. The first must come; how many more there are is the work's business. */
+const passes = [1, 3, 12];
+const ops = 150;
+
+/** What is left behind in the ways that make opening work hard, and where the opening then dies. */
+const openings: { first: Failpoint[]; again: Failpoint[] }[] = [
+  {
+    first: ["file.wal.synced", "file.apply.between", "file.checkpoint.synced"],
+    again: failpoints.filter((name) => /^file\.(?!wal)/.test(name)),
+  },
+  { first: ["sqlite.migrate.statement"], again: failpoints.filter((name) => name.startsWith("sqlite.migrate.")) },
+];
+
+async function withSubject(name: string, use: (subject: Subject) => Promise<void>): Promise<void> {
+  const store = name.split(".")[0]!;
+  const folder = temporaryFolder();
+  try {
+    await use(new Subject({ name: store, path: pathIn(folder, store), seed: name }));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const arm = (name: string, pass: number) => ({ BOUGH_FAILPOINT: `${name}:${pass}` });
+
+describe("a process that dies at a failpoint", () => {
+  const cases = failpoints.flatMap((name) => passes.map((pass) => ({ name, pass })));
+
+  inLanes("loses nothing it acknowledged", cases, async ({ name, pass }, expect) => {
+    await withSubject(name, async (subject) => {
+      const end = await subject.write({ ops, env: arm(name, pass) });
+      if (pass === 1) expect(end.signal, `${name} is never passed`).toBe("SIGKILL");
+      expect(await subject.check()).toEqual([]);
+      expect((await subject.write({ ops: 30 })).wasClosed).toBe(true);
+      expect(await subject.check()).toEqual([]);
+    });
+  });
+});
+
+describe("a process that dies while it opens what another left behind", () => {
+  const cases = openings.flatMap(({ first, again }) => first.flatMap((name) => again.map((next) => ({ name, next }))));
+
+  inLanes("loses nothing that was acknowledged", cases, async ({ name, next }, expect) => {
+    await withSubject(name, async (subject) => {
+      await subject.write({ ops, env: arm(name, 2) });
+      for (const pass of [1, 2]) await subject.write({ openOnly: true, env: arm(next, pass) });
+      expect(await subject.check()).toEqual([]);
+    });
+  });
+});

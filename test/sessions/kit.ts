@@ -1,0 +1,165 @@
+// What the cases share: a fresh store per case, sessions on it with a clock and ids of their own, and small builders.
+
+import { spawnSync } from "node:child_process";
+import { hostname } from "node:os";
+import { expect, test } from "vitest";
+import { BoughError, type ErrorCode } from "../../src/base/errors.ts";
+import { codec, type Draft, type Message, type Part, type ToolResultPart, textOf } from "../../src/events/index.ts";
+import type { BranchRef, Store } from "../../src/log/index.ts";
+import { project } from "../../src/projection/index.ts";
+import { type NewMessage, openSessions, type Scope, type Sessions } from "../../src/sessions/index.ts";
+import { checkLogs, type ManualClock, manualClock, seededIds } from "../../src/testing/index.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Another handle on the same data, as another process would have; the same one where the data has only one. */
+  second(): Promise<Store>;
+  dispose(): Promise<void>;
+}
+
+/** How the suite gets at a kind of store. */
+export interface Place {
+  readonly kind: string;
+  open(options: { clock: ManualClock }): Promise<OpenedStore>;
+}
+
+export interface Given {
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly clock: ManualClock;
+  /** Sessions on the same data with nothing cached, as another process would have; by default this process's owner. */
+  other(options?: { owner?: string; wrap?: (store: Store) => Store }): Promise<Sessions>;
+}
+
+export type Case = (name: string, run: (given: Given) => Promise<void>) => void;
+
+/** Registers cases on a kind of store; each has a store of its own, and leaves legal logs behind. */
+export function casesOn(place: Place): Case {
+  return (name, run) =>
+    test(name, async () => {
+      const clock = manualClock();
+      const opened = await place.open({ clock });
+      try {
+        const { store } = opened;
+        let others = 0;
+        const sessions = await openSessions(store, { clock, ids: seededIds("id") });
+        const other = async (options: { owner?: string; wrap?: (store: Store) => Store } = {}) => {
+          others += 1;
+          const { owner, wrap = (same) => same } = options;
+          const second = wrap(await opened.second());
+          return openSessions(second, { clock, ids: seededIds(`other${others}`), ...(owner && { owner }) });
+        };
+        await run({ sessions, store, clock, other });
+        expect(await checkLogs(store)).toEqual([]);
+        await rowsTellTheTruth(store);
+      } finally {
+        await opened.dispose();
+      }
+    });
+}
+
+/** What listings show of every branch is what a replay of its log gives. */
+async function rowsTellTheTruth(store: Store): Promise<void> {
+  const { sessions } = await store.listSessions({ limit: 1000 });
+  for (const session of sessions) {
+    const branches = await store.listBranches(session.id);
+    for (const branch of branches.slice(-20)) {
+      const view = await replay(store, branch);
+      const turn = view.open?.id ?? view.staged.at(-1)?.id;
+      const { messages, turn: shown } = branch.header as { messages?: number; turn?: string };
+      expect({ branch: branch.branchId, messages, turn: shown }).toEqual({
+        branch: branch.branchId,
+        messages: view.messages.length,
+        turn,
+      });
+    }
+  }
+}
+
+/** The view of the whole log, read and folded from 1 without any cache or segment. */
+export async function replay(store: Store, ref: BranchRef, to = Number.MAX_SAFE_INTEGER) {
+  const facts = [];
+  for (let after = 0; ; ) {
+    const page = await store.read(ref, { after, before: to + 1, limit: 1000 });
+    facts.push(...page.map((event) => codec.decode(event)));
+    after = page.at(-1)?.seq ?? after;
+    if (page.length < 1000) return project(facts);
+  }
+}
+
+/** A name under which no process runs: one of this host that has ended. */
+export function deadOwner(): string {
+  dead ??= `${hostname()}/${spawnSync(process.execPath, ["-e", ""]).pid}`;
+  return dead;
+}
+let dead: string | undefined;
+
+export const s = { sessionId: "s" };
+export const main = { sessionId: "s", branchId: "main" };
+export const on = (branchId: string) => ({ sessionId: "s", branchId });
+
+export function says(role: "user" | "assistant" | "system", text: string, id?: string): NewMessage {
+  return { role, content: text, ...(id !== undefined && { id }) };
+}
+
+export function asks(id: string, ...callIds: string[]): NewMessage {
+  const content = callIds.map((toolCallId): Part => ({ type: "tool-call", toolCallId, toolName: "add", input: {} }));
+  return { role: "assistant", content, id };
+}
+
+export function result(callId: string, value = `result of ${callId}`) {
+  return { callId, toolName: "add", output: { type: "text", value } };
+}
+
+/** Turns of a question and an answer: messages q1, a1, q2, a2 … */
+export async function talk(
+  sessions: Sessions,
+  scope: Scope,
+  from: number,
+  to = from,
+  more: object = {},
+): Promise<void> {
+  for (let n = from; n <= to; n++) {
+    await sessions.appendTurn(scope, [says("user", `q${n}`, `q${n}`), says("assistant", `a${n}`, `a${n}`)], more);
+  }
+}
+
+export function idsOf(messages: readonly Message[]): string[] {
+  return messages.map(({ id }) => id);
+}
+
+export function textsOf(messages: readonly Message[]): string[] {
+  return messages.map((message) => textOf(message));
+}
+
+/** What each tool message says: call id to value. */
+export function resultsIn(messages: readonly Message[]): Record<string, string>[] {
+  return messages
+    .filter(({ role }) => role === "tool")
+    .map(({ content }) =>
+      Object.fromEntries(
+        (content as readonly ToolResultPart[]).map(({ toolCallId, output }) => [toolCallId, String(output.value)]),
+      ),
+    );
+}
+
+/** The promise must be refused with this code and, where given, at least this data. */
+export async function refused(promise: Promise<unknown>, code: ErrorCode, data: object = {}): Promise<BoughError> {
+  const outcome = await promise.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if ("value" in outcome) expect.fail(`expected ${code}, but it resolved with ${JSON.stringify(outcome.value)}`);
+  if (!BoughError.is(outcome.error)) throw outcome.error;
+  expect(outcome.error.code, outcome.error.message).toBe(code);
+  expect(outcome.error.data).toMatchObject(data);
+  return outcome.error;
+}
+
+/** Appends facts of any kind, the way a process that knows more than this one would. */
+export async function appendRaw(store: Store, ref: BranchRef, ...drafts: Draft[]): Promise<void> {
+  await store.append(
+    ref,
+    drafts.map((draft) => codec.encode(draft)),
+  );
+}

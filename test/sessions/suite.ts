@@ -1,0 +1,16 @@
+// The behaviour of sessions, branches, turns, checkpoints and content, the same on every store.
+
+import { describe } from "vitest";
+import { branchCases } from "./branches.cases.ts";
+import { casesOn, type Place } from "./kit.ts";
+import { sessionCases } from "./sessions.cases.ts";
+import { treeCases } from "./tree.cases.ts";
+
+export function describeSessions(place: Place): void {
+  describe(`sessions on ${place.kind}`, () => {
+    const test = casesOn(place);
+    sessionCases(test);
+    branchCases(test);
+    treeCases(test);
+  });
+}

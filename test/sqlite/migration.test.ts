@@ -1,0 +1,117 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { openConnection } from "../../src/stores/sqlite/open.ts";
+import { migrate, migrations } from "../../src/stores/sqlite/schema.ts";
+import { facts, freshPath, givenMain, opened, raw, runChild } from "./kit.ts";
+
+test("a first opening killed before any of its statements leaves a file that opens", async () => {
+  let kills = 0;
+  for (let pass = 1; ; pass++) {
+    const path = await freshPath();
+    const ended = await runChild(["open", path, "a"], { failpoint: `sqlite.migrate.statement:${pass}` });
+    if (ended.signal !== "SIGKILL") {
+      expect(ended).toMatchObject({ code: 0, errors: "" });
+      break;
+    }
+    kills += 1;
+    const store = await opened(path);
+    expect(await store.maintain()).toEqual({ sessions: 0, branches: 0, events: 0, problems: [] });
+    await givenMain(store, facts("e", 2));
+    expect(await store.read({ sessionId: "s", branchId: "main" })).toHaveLength(2);
+  }
+  expect(kills).toBe(1 + migrations.flat().length + migrations.length);
+});
+
+test("a first opening killed right after it leaves a file that opens", async () => {
+  const path = await freshPath();
+  expect(await runChild(["open", path, "a"], { failpoint: "sqlite.migrate.done:1" })).toMatchObject({
+    signal: "SIGKILL",
+  });
+  expect(await (await opened(path)).maintain()).toMatchObject({ sessions: 0, problems: [] });
+});
+
+test("processes that open a new file at once all get in", async () => {
+  const path = await freshPath();
+  const names = ["a", "b", "c", "d", "e"];
+  const ended = await Promise.all(names.map((name) => runChild(["open", path, name])));
+  for (const each of ended) expect(each).toMatchObject({ code: 0, errors: "" });
+  const { sessions } = await (await opened(path)).listSessions();
+  expect(sessions.map(({ id }) => id).sort()).toEqual(names);
+});
+
+test("a migration that fails halfway has not happened, and the next opening finishes it", async () => {
+  const path = await freshPath();
+  const connection = await openConnection(path, 1000);
+  const [first] = migrations;
+  const good = ["CREATE TABLE more (a)", "INSERT INTO more VALUES (1)"];
+  await expect(migrate(connection, 1000, [first!, [...good, "CREATE TABLE more (a)"]])).rejects.toThrow();
+  expect(connection.pragma("user_version")).toBe(1);
+  expect(connection.all("SELECT name FROM sqlite_schema WHERE name = 'more'")).toEqual([]);
+  await migrate(connection, 1000, [first!, good]);
+  expect(connection.pragma("user_version")).toBe(2);
+  connection.close();
+});
+
+test("a file of a newer version is refused and left as it is", async () => {
+  const path = await freshPath();
+  await (await opened(path)).close();
+  const connection = await raw(path);
+  connection.exec(`PRAGMA user_version = ${migrations.length + 1}`);
+  connection.pragma("wal_checkpoint(TRUNCATE)");
+  const before = await readFile(path);
+  await expect(opened(path)).rejects.toMatchObject({
+    code: "store_too_new",
+    data: { found: migrations.length + 1, supported: migrations.length },
+  });
+  expect(await readFile(path)).toEqual(before);
+});
+
+test("a handle whose file another process brought to a newer version writes nothing more", async () => {
+  const path = await freshPath();
+  const store = await opened(path);
+  await givenMain(store);
+  (await raw(path)).exec(`PRAGMA user_version = ${migrations.length + 1}`);
+  const append = () => store.append({ sessionId: "s", branchId: "main" }, facts("e", 1));
+  await expect(append()).rejects.toMatchObject({ code: "store_too_new" });
+  await expect(append()).rejects.toMatchObject({ code: "store_too_new" });
+  expect(await store.read({ sessionId: "s", branchId: "main" })).toEqual([]);
+});
+
+test("a file that is no database is refused and left as it is", async () => {
+  const path = await freshPath();
+  for (const content of ["not a database", "x".repeat(5000)]) {
+    await writeFile(path, content);
+    await expect(opened(path)).rejects.toMatchObject({ code: "store_corrupt", data: { path } });
+    expect(await readFile(path, "utf8")).toBe(content);
+  }
+});
+
+test("a database of another program is refused and left as it is, its write-ahead log too", async () => {
+  const path = await freshPath();
+  const other = await raw(path);
+  other.pragma("journal_mode = WAL");
+  other.exec("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+  const before = [await readFile(path), await readFile(`${path}-wal`)];
+  await expect(opened(path)).rejects.toMatchObject({ code: "store_unsupported", data: { path } });
+  expect([await readFile(path), await readFile(`${path}-wal`)]).toEqual(before);
+});
+
+test("an empty file becomes a database", async () => {
+  const path = await freshPath();
+  await writeFile(path, "");
+  await givenMain(await opened(path));
+});
+
+test("a path that can't be opened is refused", async () => {
+  const path = await freshPath();
+  await expect(opened(`${path}/below`)).rejects.toMatchObject({ code: "store_unsupported" });
+  await expect(opened(`${path}-missing/bough.db`)).rejects.toMatchObject({ code: "store_unsupported" });
+});
+
+test("the file has a write-ahead log and full sync", async () => {
+  const connection = await openConnection(await freshPath(), 1000);
+  expect(connection.pragma("journal_mode")).toBe("wal");
+  expect(connection.pragma("synchronous")).toBe(2);
+  expect(connection.pragma("mmap_size")).toBe(0);
+  connection.close();
+});
