@@ -13,44 +13,53 @@ const ways = {
   "appendTurn, 1 append": appendShortTurn,
 };
 
+const warmUp = 30;
+
 export async function run(context) {
   const lengths = context.quick ? [10, 100, 1000, 10_000] : [10, 100, 1000, 10_000, 100_000];
   const rounds = context.quick ? 200 : 600;
   await eachStore(context, storeKinds, async (kind) => {
-    for (const [way, write] of Object.entries(ways)) {
-      const places = [];
-      for (const length of lengths) places.push(await prepare(context, kind, length, rounds, write));
-      const candidates = Object.fromEntries(places.map(({ length, turn }) => [length, turn]));
-      context.progress(`${kind}, ${way}: ${rounds} rounds`);
-      const times = await interleave(candidates, { rounds, warmUp: 30, progress: context.progress });
-      for (const { sessions } of places) await sessions.close();
-      context.row(rowOf(kind, way, lengths, times));
-    }
+    const histories = [];
+    for (const length of lengths) histories.push(await prepare(context, kind, length, rounds + warmUp));
+    context.progress(`${kind}: ${rounds} turns of each length`);
+    const times = await interleave(candidates(histories), { rounds, warmUp, progress: context.progress });
+    for (const { sessions } of histories) await sessions.close();
+    for (const way of Object.keys(ways)) context.row(rowOf(kind, way, lengths, times));
   });
 }
 
-/** A store whose branches have so many messages, and the function that writes one more turn to one of them. */
-async function prepare({ dir, progress }, kind, length, rounds, write) {
+/** Each way of writing a turn, at each length of history. */
+function candidates(histories) {
+  const pairs = histories.flatMap(({ length, write }) =>
+    Object.keys(ways).map((way) => [keyOf(way, length), () => write(ways[way])]),
+  );
+  return Object.fromEntries(pairs);
+}
+
+function keyOf(way, length) {
+  return `${way} ${length}`;
+}
+
+/** A store whose branches have so many messages, and a function that writes one more turn to one of them. */
+async function prepare({ dir, progress }, kind, length, rounds) {
   const next = pooledTurns();
   const sessions = await openAt(kind, await newPlace(dir, `append-${kind}-${length}`));
   // A branch may grow by half before the next one is used.
   const turnsPerBranch = Math.max(2, Math.floor(length / 4));
-  const branches = Math.ceil((rounds + 30) / turnsPerBranch);
-  const scopes = [];
+  const branches = Math.ceil((rounds * Object.keys(ways).length) / turnsPerBranch);
   for (let i = 0; i < branches; i++) {
+    await sessions.createSession(`s${i}`);
     const ref = { sessionId: `s${i}`, branchId: "main" };
-    await sessions.createSession(ref.sessionId);
     await growTo(sessions, ref, length - 2, { next, progress: (text) => progress(`${kind}: ${text}`) });
-    await write(sessions, ref, next());
-    scopes.push({ sessionId: ref.sessionId });
+    await writeShortTurn(sessions, ref, next());
   }
   let written = 0;
-  const turn = () => write(sessions, scopes[Math.floor(written++ / turnsPerBranch)], next());
-  return { length, sessions, turn };
+  const write = (way) => way(sessions, { sessionId: `s${Math.floor(written++ / turnsPerBranch)}` }, next());
+  return { length, sessions, write };
 }
 
 function rowOf(kind, way, lengths, times) {
-  const medians = lengths.map((length) => median(times[length]));
+  const medians = lengths.map((length) => median(times[keyOf(way, length)]));
   const [first, last] = [medians[0], medians.at(-1)];
   const between = lengths.map((length, i) => `${length.toLocaleString("en")}: ${show.ms(medians[i])}`);
   return {

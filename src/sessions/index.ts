@@ -30,7 +30,7 @@ export type { LogEvent, MessagePage } from "./history.ts";
 export type { SessionAndBranch } from "./objects.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
-export type { NewMessage, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
+export type { NewMessage, ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
 
 export interface SessionsOptions {
   readonly clock?: Clock;

@@ -125,7 +125,7 @@ async function seqOf(
   const end = nextTurn ? nextTurn.from - 1 : view.seq;
   if (!turn) return Math.min(end, replacedAt(view, message));
   if (isLast && "to" in turn) return Math.min(end, turn.to);
-  if (isLast && turn.outcome) return end;
+  if (isLast && "outcome" in turn) return end;
   const before = "to" in turn ? turn.to + 1 : view.seq + 1;
   const { facts } = await context.journal.read(ref, { after: turn.from - 1, before, limit: before - turn.from });
   const asked = callsAnsweredBy(view, index);

@@ -6,7 +6,7 @@
 //   T4. After it closed, or after another took the branch over, a writer writes nothing.
 
 import { BoughError } from "../base/errors.ts";
-import type { Json, JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { Draft, Fact, Part, Role, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { type BranchView, turnPatch } from "../projection/index.ts";

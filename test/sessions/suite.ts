@@ -2,7 +2,9 @@
 
 import { describe } from "vitest";
 import { branchCases } from "./branches.cases.ts";
+import { forkCases } from "./forks.cases.ts";
 import { casesOn, type Place } from "./kit.ts";
+import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
 import { treeCases } from "./tree.cases.ts";
 
@@ -12,5 +14,7 @@ export function describeSessions(place: Place): void {
     sessionCases(test);
     branchCases(test);
     treeCases(test);
+    forkCases(test);
+    revertCases(test);
   });
 }

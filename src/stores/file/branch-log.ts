@@ -9,7 +9,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { NewEvent, StoredEvent } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
-import { type Beginning, encodeBeginning, encodeFact, type FactLine, parseFact } from "./facts.ts";
+import { type Beginning, encodeBeginning, encodeFact, FactLine } from "./facts.ts";
 import { breathe } from "./files.ts";
 import { encodeLine, type RawLine, RawLines } from "./lines.ts";
 
@@ -48,7 +48,7 @@ export interface ReadLine {
 }
 
 /** How far apart the points of the index are. */
-export const pointSpacing = 64 * 1024;
+export const pointSpacing = 32 * 1024;
 
 export class BranchLog {
   readonly path: string;
@@ -191,7 +191,7 @@ const factsPerStretch = 2000;
 function verify(line: RawLine, at: LogPoint, more: number | undefined): ReadLine {
   const crc = line.check(at.crc);
   if (crc === undefined) throw new Flaw(line.complete ? "the checksum is wrong" : "the line is cut off", at);
-  const fact = parseFact(line);
+  const fact = FactLine.parse(line);
   if (!fact) throw new Flaw("the line is not a fact", at);
   if (fact.seq !== at.seq) throw new Flaw(`the number is ${fact.seq}, not ${at.seq}`, at);
   if (more !== undefined && fact.more !== more) throw new Flaw("the batch is broken", at);

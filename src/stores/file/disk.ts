@@ -171,7 +171,7 @@ export class Disk {
     const { path } = operation;
     switch (operation.kind) {
       case "append":
-        writeAll(this.files, this.#handleFor(path), operation.bytes, operation.at);
+        writeAll(this.files, this.#handleFor(path, operation.at === 0), operation.bytes, operation.at);
         this.#dirty.files.add(path);
         return;
       case "write":
@@ -212,11 +212,14 @@ export class Disk {
     }
   }
 
-  #handleFor(path: string): number {
-    try {
-      return this.#handle(path);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
+  /** A handle for writing, of a file that may have to be made; `probablyNew` saves asking for it in vain. */
+  #handleFor(path: string, probablyNew = false): number {
+    if (!probablyNew || this.#handles.has(path)) {
+      try {
+        return this.#handle(path);
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
     }
     this.ensureDirectory(dirname(path));
     this.#dirty.directories.add(dirname(path));

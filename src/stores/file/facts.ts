@@ -21,16 +21,6 @@ export interface Beginning {
   readonly header: JsonObject;
 }
 
-export interface FactLine {
-  readonly seq: number;
-  readonly more: number;
-  readonly id: string;
-  readonly time: number | undefined;
-  readonly beginning: boolean;
-  readonly header: string | undefined;
-  data(): string;
-}
-
 const needsQuotes = /[\n\r]|\p{Surrogate}/u;
 
 export function encodeFact(
@@ -50,34 +40,98 @@ export function encodeBeginning(beginning: Beginning, more: number, time: number
   return `${beginning.parent?.seq ?? 0}\t${more}c\t${time}\t\t${JSON.stringify(beginning)}`;
 }
 
-const tab = 9;
+/** A line whose checksum is right, taken apart. */
+export class FactLine {
+  readonly seq: number;
+  readonly more: number;
+  readonly time: number | undefined;
+  readonly id: string;
+  readonly beginning: boolean;
+  readonly header: string | undefined;
+  readonly #line: RawLine;
+  readonly #dataAt: number;
+  readonly #quoted: boolean;
 
-/** The columns of a line whose checksum is right; undefined when they are not what this version writes. */
-export function parseFact(line: RawLine): FactLine | undefined {
-  const { body } = line;
-  const ends: number[] = [];
-  for (let i = 0, from = 0; i < 4; i++) {
-    const at = body.indexOf(tab, from);
-    if (at < 0) return undefined;
-    ends.push(at);
-    from = at + 1;
+  private constructor(line: RawLine, columns: Columns) {
+    this.#line = line;
+    this.seq = columns.seq;
+    this.more = columns.more;
+    this.time = columns.time;
+    this.id = line.bytes.toString("utf8", columns.idAt, columns.idEnd);
+    this.beginning = (columns.flags & flag.beginning) !== 0;
+    this.header =
+      columns.headerEnd > columns.idEnd ? line.bytes.toString("utf8", columns.idEnd + 1, columns.headerEnd) : undefined;
+    this.#dataAt = columns.headerEnd + 1;
+    this.#quoted = (columns.flags & flag.quoted) !== 0;
   }
-  const [a, b, c, d] = ends as [number, number, number, number];
-  const more = /^(\d+)([chq]*)$/.exec(body.toString("latin1", a + 1, b));
-  if (!more) return undefined;
-  const flags = more[2]!;
-  const headerEnd = flags.includes("h") ? body.indexOf(tab, d + 1) : d;
-  if (headerEnd < 0) return undefined;
+
+  /** Undefined when the columns are not what this version writes. */
+  static parse(line: RawLine): FactLine | undefined {
+    const columns = findColumns(line);
+    return columns && new FactLine(line, columns);
+  }
+
+  data(): string {
+    const text = this.#line.bytes.toString("utf8", this.#dataAt, this.#line.stop);
+    return this.#quoted ? (JSON.parse(text) as string) : text;
+  }
+}
+
+interface Columns {
+  readonly seq: number;
+  readonly more: number;
+  readonly flags: number;
+  readonly time: number | undefined;
+  readonly idAt: number;
+  readonly idEnd: number;
+  /** The end of the header patch, or of the id where there is none. */
+  readonly headerEnd: number;
+}
+
+const tab = 9;
+const flag = { beginning: 1, header: 2, quoted: 4 };
+const flagOf: Partial<Record<string, number>> = { c: flag.beginning, h: flag.header, q: flag.quoted };
+
+function findColumns({ bytes, start, stop }: RawLine): Columns | undefined {
+  const seqEnd = digitsEnd(bytes, start, stop);
+  const moreEnd = digitsEnd(bytes, seqEnd + 1, stop);
+  if (seqEnd === start || bytes[seqEnd] !== tab || moreEnd === seqEnd + 1) return undefined;
+  const flagsEnd = bytes.indexOf(tab, moreEnd);
+  const flags = flagsIn(bytes, moreEnd, flagsEnd);
+  const timeEnd = bytes.indexOf(tab, flagsEnd + 1);
+  const idEnd = bytes.indexOf(tab, timeEnd + 1);
+  if (flags === undefined || flagsEnd < 0 || timeEnd < 0 || idEnd < 0) return undefined;
+  const headerEnd = flags & flag.header ? bytes.indexOf(tab, idEnd + 1) : idEnd;
+  if (headerEnd < 0 || headerEnd >= stop) return undefined;
   return {
-    seq: Number(body.toString("latin1", 0, a)),
-    more: Number(more[1]),
-    time: c > b + 1 ? Number(body.toString("latin1", b + 1, c)) : undefined,
-    id: body.toString("utf8", c + 1, d),
-    beginning: flags.includes("c"),
-    header: headerEnd > d ? body.toString("utf8", d + 1, headerEnd) : undefined,
-    data() {
-      const text = body.toString("utf8", headerEnd + 1, body.length);
-      return flags.includes("q") ? (JSON.parse(text) as string) : text;
-    },
+    seq: numberIn(bytes, start, seqEnd),
+    more: numberIn(bytes, seqEnd + 1, moreEnd),
+    flags,
+    time: timeEnd > flagsEnd + 1 ? Number(bytes.toString("latin1", flagsEnd + 1, timeEnd)) : undefined,
+    idAt: timeEnd + 1,
+    idEnd,
+    headerEnd,
   };
+}
+
+function flagsIn(bytes: Buffer, from: number, end: number): number | undefined {
+  let flags = 0;
+  for (let at = from; at < end; at++) {
+    const one = flagOf[String.fromCharCode(bytes[at]!)];
+    if (one === undefined) return undefined;
+    flags |= one;
+  }
+  return flags;
+}
+
+function digitsEnd(bytes: Buffer, from: number, stop: number): number {
+  let at = from;
+  while (at < stop && bytes[at]! >= 48 && bytes[at]! <= 57) at++;
+  return at;
+}
+
+function numberIn(bytes: Buffer, from: number, end: number): number {
+  let value = 0;
+  for (let at = from; at < end; at++) value = value * 10 + bytes[at]! - 48;
+  return value;
 }

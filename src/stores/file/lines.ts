@@ -19,43 +19,53 @@ export function encodeLine(body: string, seed: number): { bytes: Buffer; crc: nu
 
 /** A line as it lies in the file, not yet believed. */
 export class RawLine {
+  /** A stretch of the file; the line's body lies in it between `start` and `stop`. */
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly stop: number;
+  /** Where the line starts in the file. */
   readonly offset: number;
-  /** Everything after the checksum and its tab. */
-  readonly body: Buffer;
   /** False when the file ends before the line does. */
   readonly complete: boolean;
-  readonly #bytes: Buffer;
 
-  constructor(bytes: Buffer, offset: number, complete: boolean) {
-    this.#bytes = bytes;
+  constructor(bytes: Buffer, from: number, stop: number, offset: number, complete: boolean) {
+    this.bytes = bytes;
+    this.start = from + prefixLength;
+    this.stop = stop;
     this.offset = offset;
     this.complete = complete;
-    this.body = bytes.subarray(prefixLength);
   }
 
-  /** Where the next line starts. */
+  /** Where the next line starts in the file. */
   get end(): number {
-    return this.offset + this.#bytes.length + 1;
+    return this.offset + prefixLength + this.stop - this.start + 1;
   }
 
   /** The line's checksum if it is the right one after `seed`, else undefined. */
   check(seed: number): number | undefined {
-    if (!this.complete || this.#bytes[prefixLength - 1] !== tab) return undefined;
+    if (!this.complete || this.start > this.stop || this.bytes[this.start - 1] !== tab) return undefined;
     const crc = this.computed(seed);
-    return this.#bytes.toString("latin1", 0, prefixLength - 1) === hex8(crc) ? crc : undefined;
+    return this.claimed() === crc ? crc : undefined;
   }
 
   computed(seed: number): number {
-    return crc32(this.body, seed);
+    return crc32(this.bytes.subarray(Math.min(this.start, this.stop), this.stop), seed);
   }
 
-  /** The checksum the line claims to have. */
+  /** The checksum the line claims to have; NaN when it is not written as one. */
   claimed(): number {
-    return Number.parseInt(this.#bytes.toString("latin1", 0, prefixLength - 1), 16) || 0;
+    let value = 0;
+    for (let at = this.start - prefixLength; at < this.start - 1; at++) {
+      value = value * 16 + (hexDigits[this.bytes[at] ?? 0] ?? Number.NaN);
+    }
+    return value;
   }
 }
 
-const chunkSize = 64 * 1024;
+const hexDigits: (number | undefined)[] = [];
+for (const [value, digit] of [..."0123456789abcdef"].entries()) hexDigits[digit.charCodeAt(0)] = value;
+
+const chunkSize = 256 * 1024;
 
 /** Reads the lines of a file between two offsets, a chunk at a time. */
 export class RawLines {
@@ -80,7 +90,7 @@ export class RawLines {
     const stop = feed < 0 ? this.#buffer.length : feed;
     if (feed < 0 && start === stop) return undefined;
     this.#position = feed < 0 ? stop : feed + 1;
-    return new RawLine(this.#buffer.subarray(start, stop), this.#bufferAt + start, feed >= 0);
+    return new RawLine(this.#buffer, start, stop, this.#bufferAt + start, feed >= 0);
   }
 
   /** Whether more bytes came in behind what is left in the buffer. */
@@ -109,8 +119,9 @@ export function anyGoodAfter(disk: Disk, path: string, offset: number, end: numb
   for (let line = lines.next(); line; line = lines.next()) {
     for (const each of seeds) if (line.check(each) !== undefined) return true;
     // The line's own checksum may be what was damaged, so the computed one is tried as well.
-    seeds = [line.claimed(), line.computed(before)];
-    before = line.claimed();
+    const claimed = line.claimed() || 0;
+    seeds = [claimed, line.computed(before)];
+    before = claimed;
   }
   return false;
 }

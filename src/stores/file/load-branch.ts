@@ -5,7 +5,7 @@ import { type JsonObject, mergePatch } from "../../base/json.ts";
 import type { BranchRecord, StoreProblem } from "../../log/index.ts";
 import { BranchLog, Flaw, type LogEnd, type ReadLine } from "./branch-log.ts";
 import type { Disk } from "./disk.ts";
-import { type Beginning, parseFact } from "./facts.ts";
+import { type Beginning, FactLine } from "./facts.ts";
 import { inBranch, inSession } from "./layout.ts";
 import { anyGoodAfter, RawLines } from "./lines.ts";
 import { seal, unseal } from "./seal.ts";
@@ -90,7 +90,7 @@ function logOf(disk: Disk, path: string, { log, points }: Snapshot): BranchLog {
 function newLog(disk: Disk, path: string, size: number | undefined): BranchLog | undefined {
   if (size === undefined) return undefined;
   const first = new RawLines(disk, path, 0, size).next();
-  const fact = first?.check(0) === undefined ? undefined : parseFact(first);
+  const fact = first?.check(0) === undefined ? undefined : FactLine.parse(first);
   return fact?.beginning ? BranchLog.empty(disk, path, fact.seq) : undefined;
 }
 

@@ -32,7 +32,7 @@ export class SideLog<Entry> {
         torn(size - line.offset);
         return true;
       }
-      each(JSON.parse(line.body.toString()) as Entry);
+      each(JSON.parse(line.bytes.toString("utf8", line.start, line.stop)) as Entry);
       this.#state = { bytes: line.end, crc, lines: this.#state.lines + 1 };
     }
     return true;

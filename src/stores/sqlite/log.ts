@@ -84,10 +84,11 @@ interface Piece {
 export function read(sql: Connection, ref: BranchRef, options: ReadOptions): StoredEvent[] {
   const branch = needBranch(sql, ref);
   const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
-  const lowest = after + 1;
-  const highest = Math.min(before - 1, branch.head);
-  const low = Math.max(reverse ? Math.max(lowest, highest - limit + 1) : lowest, 1);
-  const high = reverse ? highest : Math.min(highest, lowest + limit - 1);
+  const most = Math.floor(limit);
+  const lowest = Math.floor(after) + 1;
+  const highest = Math.min(Math.ceil(before) - 1, branch.head);
+  const low = Math.max(reverse ? Math.max(lowest, highest - most + 1) : lowest, 1);
+  const high = reverse ? highest : Math.min(highest, lowest + most - 1);
   if (!(low <= high)) return [];
   const pieces = low > branch.base ? [{ no: branch.no, low, high }] : piecesOf(sql, branch.no, low, high);
   if (!reverse) pieces.reverse();

@@ -31,7 +31,7 @@ const orphans: readonly { what: string; where: string; table: string }[] = [
 
 export async function maintain(sql: Connection, commits: GroupCommit): Promise<MaintenanceReport> {
   const damage = integrityProblems(sql);
-  if (damage.length > 0) return { ...emptyReport(sql), problems: damage };
+  if (damage.length > 0) return { ...countsIfReadable(sql), problems: damage };
   const problems = [...sql.snapshot(() => gaps(sql))];
   if (!commits.broken) {
     if (sql.snapshot(() => hasOrphans(sql))) problems.push(...(await commits.run(() => removeOrphans(sql))));
@@ -53,7 +53,7 @@ function integrityProblems(sql: Connection): StoreProblem[] {
 }
 
 /** What can still be counted of a damaged file. */
-function emptyReport(sql: Connection): Omit<MaintenanceReport, "problems"> {
+function countsIfReadable(sql: Connection): Omit<MaintenanceReport, "problems"> {
   try {
     return sql.snapshot(() => counts(sql));
   } catch {

@@ -31,10 +31,11 @@ function foldOf({ events }, say) {
 
 /** The row that listings show is what the log says. */
 function checkListing(record, info, view, say) {
-  const { tags = [], metadata = {}, ...row } = record.header;
-  const found = { ...row, tags, metadata };
-  if (!isDeepStrictEqual(found, rowOf(view))) {
-    say("wrong", `the listing says ${JSON.stringify(found)}, the log ${JSON.stringify(rowOf(view))}`);
+  const meant = rowOf(view);
+  const found = { tags: [], metadata: {}, ...record.header };
+  for (const [key, value] of Object.entries(meant)) {
+    if (isDeepStrictEqual(found[key], value)) continue;
+    say("wrong", `the listing's ${key} is ${JSON.stringify(found[key])}, the log's ${JSON.stringify(value)}`);
   }
   if (info?.messageCount !== view.messages.length) {
     say("wrong", `the listing counts ${info?.messageCount} messages, the log ${view.messages.length}`);
@@ -44,16 +45,9 @@ function checkListing(record, info, view, say) {
 
 function rowOf({ header, messages, open, staged, fork }) {
   const { name, description, tags = [], metadata } = header;
+  const shared = fork && { messages: fork.messages, ...(fork.messageId && { messageId: fork.messageId }) };
   const turn = open?.id ?? staged.at(-1)?.id;
-  return {
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    tags,
-    metadata,
-    messages: messages.length,
-    ...(turn && { turn }),
-    ...(fork && { fork: { messages: fork.messages, ...(fork.messageId && { messageId: fork.messageId }) } }),
-  };
+  return { name, description, tags, metadata, messages: messages.length, turn, fork: shared ?? undefined };
 }
 
 /** Every call has exactly one result, right behind it, in the order of the calls; every message is there once. */

@@ -122,33 +122,21 @@ export class Lives {
   }
 
   #take(write) {
-    const { sessionId } = write;
-    if (write.do === "createSession") push(this.sessions, sessionId, bornSession(write));
-    const sessions = latest(this.sessions.get(sessionId), write.line);
-    if (sessions.length === 0) this.#nowhere(write);
-    for (const session of sessions) this.#takeInSession(session, write);
-  }
-
-  #takeInSession(session, write) {
-    if (write.do === "updateSession") session.updates.push(write);
-    else if (write.do === "deleteSession") session.deletes.push(write);
-    else if (write.do === "createBranch") push(session.branches, write.branchId, bornBranch(session, write));
-    else if (write.do !== "createSession") this.#takeOnBranch(session, write);
-    if (isAcked(write) && isActivity.has(write.do)) session.activeAt = Math.max(session.activeAt, write.at);
-  }
-
-  #takeOnBranch(session, write) {
-    const branches = latest(session.branches.get(write.branchId), write.line);
-    if (branches.length === 0) this.#nowhere(write);
-    for (const branch of branches) takeOnBranch(branch, write);
+    if (write.do === "createSession") push(this.sessions, write.sessionId, bornSession(write));
+    let isSomewhere = false;
+    for (const session of latest(this.sessions.get(write.sessionId), write.line)) {
+      if (takeInSession(session, write)) isSomewhere = true;
+    }
+    if (!isSomewhere) this.#nowhere(write);
     if (write.do === "deleteBranch" && isAcked(write)) this.#remove(write);
   }
 
   #remove(write) {
-    for (const branchId of write.ok.removed) {
-      const lives = this.sessions.get(write.sessionId)?.flatMap((session) => session.branches.get(branchId) ?? []);
-      const removed = lives?.findLast(({ birth }) => birth.line < write.end);
-      if (removed) removed.removedAt = write.end;
+    for (const session of latest(this.sessions.get(write.sessionId), write.line)) {
+      for (const branchId of write.ok.removed) {
+        const lives = latest(session.branches.get(branchId), write.line, write.end);
+        for (const life of lives) life.removedAt = write.end;
+      }
     }
   }
 
@@ -169,15 +157,33 @@ export function isAcked({ status }) {
   return status === "acked";
 }
 
-/** The lives that a write begun at this line can be about (L1), newest first; usually one. */
-function latest(lives = [], line) {
+/** The lives that a write can be about (L1) that took place between two lines, newest first; usually one. */
+function latest(lives = [], line, end = line) {
   const found = [];
   for (const life of lives.toReversed()) {
+    if (life.birth.line > end) continue;
     if (life.goneAt < line) break;
     found.push(life);
     if (isAcked(life.birth)) break;
   }
   return found;
+}
+
+/** Notes the write where it belongs; false when there is no such branch. */
+function takeInSession(session, write) {
+  if (isAcked(write) && isActivity.has(write.do)) session.activeAt = Math.max(session.activeAt, write.at);
+  if (write.do === "createSession") return true;
+  if (write.do === "updateSession") session.updates.push(write);
+  else if (write.do === "deleteSession") session.deletes.push(write);
+  else if (write.do === "createBranch") push(session.branches, write.branchId, bornBranch(session, write));
+  else return takeOnBranch(session, write);
+  return true;
+}
+
+function takeOnBranch(session, write) {
+  const branches = latest(session.branches.get(write.branchId), write.line);
+  for (const branch of branches) note(branch, write);
+  return branches.length > 0;
 }
 
 function bornSession(write) {
@@ -194,7 +200,7 @@ function bornBranch(session, write) {
   return life;
 }
 
-function takeOnBranch(branch, write) {
+function note(branch, write) {
   if (write.do === "append") takeBatch(branch, write);
   else if (write.do === "deleteBranch") branch.deletes.push(write);
   else if (write.do === "releaseRun") branch.releases.push(write);
