@@ -69,7 +69,8 @@ export interface CheckpointRecord {
 export interface Segment {
   /** The sequence number whose projection ends this segment. */
   readonly to: number;
-  readonly data: string;
+  /** Texts without line breaks: many short ones are read back faster than one long one. */
+  readonly lines: readonly string[];
 }
 
 export interface ContentRecord {

@@ -2,7 +2,16 @@
 
 export { fold, project } from "./fold.ts";
 export { type RowHeader, turnPatch } from "./header.ts";
-export { canSeal, cutSegment, joinSegments, nothingSealed, parseSegment, type Sealed, stillSealed } from "./segment.ts";
+export {
+  canSeal,
+  cutSegment,
+  joinSegments,
+  nothingSealed,
+  parseHead,
+  parseSegment,
+  type Sealed,
+  stillSealed,
+} from "./segment.ts";
 export { resultsId } from "./tools.ts";
 export { transcript } from "./transcript.ts";
 export { type BranchPlace, BranchTree, type TreeNode } from "./tree.ts";

@@ -14,12 +14,16 @@ export interface Sealed {
 
 type Rest = Omit<BranchView, "messages" | "turns" | "staged" | "open" | "interactions">;
 
-interface SegmentData {
+/** The first line; the others are lists of messages. */
+interface Head {
   readonly format: 1;
   readonly before: Sealed;
   readonly rest: Rest;
   readonly turns: readonly TurnRecord[];
-  readonly messages: readonly Message[];
+}
+
+export interface Piece extends Head {
+  readonly messages: readonly (readonly Message[])[];
 }
 
 export const nothingSealed: Sealed = { to: 0, messages: 0, turns: 0 };
@@ -29,31 +33,42 @@ export function canSeal(view: BranchView): boolean {
   return !view.open && view.staged.length === 0 && view.interactions.length === 0;
 }
 
-/** The piece of the view after `before`, as text to store. */
-export function cutSegment(view: BranchView, before: Sealed): string {
+/** How many messages share a line. */
+const lineMessages = 128;
+
+/** The piece of the view after `before`, as lines to store. */
+export function cutSegment(view: BranchView, before: Sealed): string[] {
   const { messages, turns, staged: _staged, open: _open, interactions: _interactions, ...rest } = view;
-  const data: SegmentData = {
-    format: 1,
-    before,
-    rest,
-    turns: turns.slice(before.turns),
-    messages: messages.slice(before.messages),
-  };
-  return JSON.stringify(data);
+  const lines = [JSON.stringify({ format: 1, before, rest, turns: turns.slice(before.turns) } satisfies Head)];
+  for (let i = before.messages; i < messages.length; i += lineMessages) {
+    lines.push(JSON.stringify(messages.slice(i, i + lineMessages)));
+  }
+  return lines;
 }
 
-/** The piece behind stored text; undefined when it is of another format, or no piece at all. */
-export function parseSegment(text: string): SegmentData | undefined {
+/** The piece behind stored lines; undefined when it is of another format, or no piece at all. */
+export function parseSegment(lines: readonly string[]): Piece | undefined {
+  const head = parseHead(lines);
+  if (!head) return undefined;
   try {
-    const data = JSON.parse(text) as SegmentData | null;
-    return data?.format === 1 && data.before && data.rest ? data : undefined;
+    return { ...head, messages: lines.slice(1).map((line) => JSON.parse(line)) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The piece without its messages. */
+export function parseHead(lines: readonly string[]): Head | undefined {
+  try {
+    const head = JSON.parse(lines[0] ?? "") as Head | null;
+    return head?.format === 1 && head.before && head.rest ? head : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** The view that the pieces make together, oldest first; undefined when they don't fit, so the log has to be folded. */
-export function joinSegments(pieces: readonly SegmentData[]): { view: BranchView; sealed: Sealed[] } | undefined {
+export function joinSegments(pieces: readonly Piece[]): { view: BranchView; sealed: Sealed[] } | undefined {
   const messages: Message[] = [];
   const turns: TurnRecord[] = [];
   const sealed: Sealed[] = [];
@@ -61,7 +76,7 @@ export function joinSegments(pieces: readonly SegmentData[]): { view: BranchView
     const { to } = sealed.at(-1) ?? nothingSealed;
     const { before } = piece;
     if (before.to !== to || before.messages !== messages.length || before.turns !== turns.length) return undefined;
-    for (const message of piece.messages) messages.push(message);
+    for (const line of piece.messages) for (const message of line) messages.push(message);
     for (const turn of piece.turns) turns.push(turn);
     sealed.push({ to: piece.rest.seq, messages: messages.length, turns: turns.length });
   }

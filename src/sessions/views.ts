@@ -16,6 +16,7 @@ import {
   fold,
   joinSegments,
   nothingSealed,
+  parseHead,
   parseSegment,
   type RowHeader,
   type Sealed,
@@ -88,7 +89,7 @@ export class Views {
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
   async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
     const segment = await this.#store.getSegment(ref, seq);
-    const piece = segment && parseSegment(segment.data);
+    const piece = segment && parseHead(segment.lines);
     const view: BranchView = piece ? { ...emptyView(), ...piece.rest } : emptyView();
     for await (const { facts } of this.#pages(ref, view, seq)) {
       for (const fact of facts) {
@@ -150,7 +151,7 @@ export class Views {
     const pieces = [];
     for (let at = seq; at > 0; ) {
       const segment = await this.#store.getSegment(ref, at);
-      const piece = segment && parseSegment(segment.data);
+      const piece = segment && parseSegment(segment.lines);
       if (!piece) break;
       pieces.push(piece);
       // V3: one that claims to follow itself fits nothing, and must not be followed for ever.
@@ -200,12 +201,12 @@ export class Views {
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
     if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
-    const data = cutSegment(view, before);
+    const lines = cutSegment(view, before);
     entry.sealed = [...entry.sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
     entry.unsealed = 0;
     // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.
     const writing: Promise<void> = this.#store
-      .saveSegment(ref, { to: view.seq, data })
+      .saveSegment(ref, { to: view.seq, lines })
       .catch(() => {})
       .finally(() => this.#sealing.delete(writing));
     this.#sealing.add(writing);

@@ -44,7 +44,7 @@ interface Branch {
   header: Json;
   claim?: RunClaim;
   checkpoints: { id: string; seq: number; createdAt: number; data: Json }[];
-  segments: Map<number, string>;
+  segments: Map<number, readonly string[]>;
   contents: Map<string, ContentRecord>;
 }
 
@@ -220,15 +220,15 @@ export class Model {
     return before - branch.checkpoints.length;
   }
 
-  saveSegment(ref: BranchRef, { to, data }: { to: number; data: string }) {
-    this.#branch(ref).segments.set(to, data);
+  saveSegment(ref: BranchRef, { to, lines }: { to: number; lines: readonly string[] }) {
+    this.#branch(ref).segments.set(to, lines);
   }
 
   getSegment(ref: BranchRef, at: number) {
-    let found: { to: number; data: string } | undefined;
+    let found: { to: number; lines: readonly string[] } | undefined;
     let end = at;
     for (const branch of this.#lineage(ref)) {
-      for (const [to, data] of branch.segments) if (to <= end && to > (found?.to ?? 0)) found = { to, data };
+      for (const [to, lines] of branch.segments) if (to <= end && to > (found?.to ?? 0)) found = { to, lines };
       end = Math.min(end, branch.base);
     }
     return found;

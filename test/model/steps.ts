@@ -161,7 +161,10 @@ const calls: Record<string, (past: Past, fields: Record<string, number> & Step) 
     // A segment is of the branch's own part of the log; a branch without one has nothing to save, so it asks instead.
     const own = known ? known.log.length - known.base : 1;
     if (known && own === 0) return call("getSegment", ref, position!);
-    return call("saveSegment", ref, { to: (known?.base ?? 0) + 1 + (position! % own), data: `segment ${position}` });
+    return call("saveSegment", ref, {
+      to: (known?.base ?? 0) + 1 + (position! % own),
+      lines: [`segment ${position}`, "second"],
+    });
   },
   getSegment(past, { branch, position }) {
     const ref = refTo(past, branch!);

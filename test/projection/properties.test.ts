@@ -193,8 +193,8 @@ describe("the header of a branch's row", () => {
 
 describe("segments", () => {
   /** Cuts where `cuts` says so and the view allows it, the way the view cache does. */
-  function seal(facts: readonly AnyFact[], cuts: readonly boolean[]): Map<number, string> {
-    const stored = new Map<number, string>();
+  function seal(facts: readonly AnyFact[], cuts: readonly boolean[]): Map<number, string[]> {
+    const stored = new Map<number, string[]>();
     const view = emptyView();
     let sealed: Sealed[] = [];
     for (const [i, fact] of facts.entries()) {
@@ -216,7 +216,7 @@ describe("segments", () => {
   }
 
   /** A cold load at a position: the newest segment, those it names, and the facts after them. */
-  function loadCold(stored: ReadonlyMap<number, string>, facts: readonly AnyFact[], seq: number): BranchView {
+  function loadCold(stored: ReadonlyMap<number, string[]>, facts: readonly AnyFact[], seq: number): BranchView {
     const pieces = [];
     for (let at = seq; at > 0; ) {
       const to = Math.max(0, ...[...stored.keys()].filter((each) => each <= at));

@@ -13,7 +13,7 @@ async function giveSomethingOfEverything(store: Store, ref: BranchRef): Promise<
   const { branchId } = ref;
   const bytes = new TextEncoder().encode("shared");
   await store.append(ref, facts(`${branchId}-`, 3), { header: { name: branchId } });
-  await store.saveSegment(ref, { to: 2, data: "a segment" });
+  await store.saveSegment(ref, { to: 2, lines: ["a segment"] });
   await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
   await store.putContent(ref, { id: "shared", bytes, mediaType: "text/plain" });
   await store.putContent(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
@@ -55,7 +55,7 @@ test("a deleted branch, a deleted content and a deleted session leave no row beh
 test("a chain of 10,000 forks can be read at both ends and through the middle", async () => {
   const store = await opened(":memory:");
   await givenMain(store, facts("root", 1));
-  await store.saveSegment(main, { to: 1, data: "the root's" });
+  await store.saveSegment(main, { to: 1, lines: ["the root's"] });
   await store.putContent(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
   const depth = 10_000;
   const parents = ["main", ...Array.from({ length: depth }, (_, i) => `b${i}`)];
@@ -76,7 +76,7 @@ test("a chain of 10,000 forks can be read at both ends and through the middle", 
   expect(await store.read(last, { limit: 5 })).toEqual(whole.slice(0, 5));
   expect(await store.read(last, { after: 5000, limit: 5 })).toEqual(whole.slice(5000, 5005));
   expect(await store.read(last, { limit: 5, reverse: true })).toEqual(whole.slice(-5).reverse());
-  expect(await store.getSegment(last, 9000)).toEqual({ to: 1, data: "the root's" });
+  expect(await store.getSegment(last, 9000)).toEqual({ to: 1, lines: ["the root's"] });
   expect(await store.getContent(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
   expect(await store.listContent(last)).toHaveLength(1);
   expect(await store.deleteBranch({ sessionId: "s", branchId: "b0" }, { recursive: true })).toHaveLength(depth);
@@ -105,13 +105,13 @@ test("text comes back as it was, even what SQLite's text can't hold", async () =
   const metadata = Object.fromEntries(texts.map((text) => [text, text]));
   const branch = { id: "main", header: metadata, events: texts.map((data, i) => ({ id: `e${i}`, data })) };
   await store.createSession({ id: "s", metadata, state: metadata, branch });
-  for (const [to, data] of texts.entries()) await store.saveSegment(main, { to, data });
+  for (const [to, data] of texts.entries()) await store.saveSegment(main, { to, lines: [data] });
   for (const text of texts)
     await store.putContent(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
   await store.close();
   const again = await opened(path);
   expect((await again.read(main)).map(({ data }) => data)).toEqual(texts);
-  for (const [to, data] of texts.entries()) expect(await again.getSegment(main, to)).toEqual({ to, data });
+  for (const [to, data] of texts.entries()) expect(await again.getSegment(main, to)).toEqual({ to, lines: [data] });
   expect(await again.getSession("s")).toMatchObject({ metadata, state: metadata });
   const contents = await again.listContent(main);
   expect(contents.map(({ name }) => name).sort()).toEqual([...texts].sort());

@@ -9,12 +9,12 @@ import { hex8 } from "./seal.ts";
 import type { Sessions } from "./sessions.ts";
 import type { BranchState } from "./state.ts";
 
-const fileName = /^(\d+)-([0-9a-f]{8})\.json$/;
+const fileName = /^(\d+)-([0-9a-f]{8})\.jsonl$/;
 
-export function saveSegment(sessions: Sessions, ref: BranchRef, { to, data }: Segment, change: Change): void {
+export function saveSegment(sessions: Sessions, ref: BranchRef, { to, lines }: Segment, change: Change): void {
   const branch = sessions.getBranch(ref);
   const table = segmentsOf(sessions, branch);
-  const bytes = Buffer.from(data);
+  const bytes = Buffer.from(lines.join("\n"));
   const crc = hex8(crc32(bytes));
   const before = table.get(to);
   table.set(to, crc);
@@ -43,17 +43,27 @@ function findOwnSegment(sessions: Sessions, branch: BranchState, at: number): Se
   const table = segmentsOf(sessions, branch);
   const ends = [...table.keys()].filter((to) => to <= at).sort((a, b) => b - a);
   for (const to of ends) {
-    const data = readSegment(sessions, branch, to, table.get(to)!);
-    if (data !== undefined) return { to, data };
+    const lines = readSegment(sessions, branch, to, table.get(to)!);
+    if (lines) return { to, lines };
     table.delete(to);
   }
   return undefined;
 }
 
 /** Undefined when it is not whole. */
-function readSegment({ disk }: Sessions, branch: BranchState, to: number, crc: string): string | undefined {
+function readSegment({ disk }: Sessions, branch: BranchState, to: number, crc: string): string[] | undefined {
   const bytes = disk.readWhole(pathOf(branch, to, crc));
-  return bytes && hex8(crc32(bytes)) === crc ? bytes.toString() : undefined;
+  return bytes && hex8(crc32(bytes)) === crc ? splitLines(bytes) : undefined;
+}
+
+function splitLines(bytes: Buffer): string[] {
+  const lines: string[] = [];
+  for (let start = 0; start <= bytes.length; ) {
+    const end = bytes.indexOf(10, start);
+    lines.push(bytes.toString("utf8", start, end < 0 ? bytes.length : end));
+    start = end < 0 ? bytes.length + 1 : end + 1;
+  }
+  return lines;
 }
 
 function segmentsOf({ disk }: Sessions, branch: BranchState): Map<number, string> {
@@ -74,7 +84,7 @@ export function cleanSegments(sessions: Sessions, branch: BranchState): string[]
   for (const name of sessions.disk.list(inBranch.segments(branch.path))) {
     const [, to, crc] = fileName.exec(name) ?? [];
     const counts = to !== undefined && crc !== undefined && table.get(Number(to)) === crc;
-    if (counts && readSegment(sessions, branch, Number(to), crc) !== undefined) continue;
+    if (counts && readSegment(sessions, branch, Number(to), crc)) continue;
     if (counts) table.delete(Number(to));
     sessions.disk.remove(`${inBranch.segments(branch.path)}/${name}`);
     stray.push(name);
@@ -83,5 +93,5 @@ export function cleanSegments(sessions: Sessions, branch: BranchState): string[]
 }
 
 function pathOf(branch: BranchState, to: number, crc: string): string {
-  return `${inBranch.segments(branch.path)}/${to}-${crc}.json`;
+  return `${inBranch.segments(branch.path)}/${to}-${crc}.jsonl`;
 }

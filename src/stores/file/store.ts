@@ -190,9 +190,9 @@ export class FileStore implements Store {
     return this.#change((change) => deleteCheckpoints(this.#sessions, target, wanted, change));
   }
 
-  saveSegment(ref: BranchRef, { to, data }: Segment) {
+  saveSegment(ref: BranchRef, { to, lines }: Segment) {
     const target = refOf(ref);
-    return this.#change((change) => saveSegment(this.#sessions, target, { to, data }, change));
+    return this.#change((change) => saveSegment(this.#sessions, target, { to, lines }, change));
   }
 
   getSegment(ref: BranchRef, at: number): Promise<Segment | undefined> {

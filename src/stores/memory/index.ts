@@ -249,9 +249,9 @@ class MemoryStore implements Store {
     return [...new Set(ids)].filter((id) => checkpoints.delete(id)).length;
   }
 
-  async saveSegment(ref: BranchRef, { to, data }: Segment) {
+  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
     const branch = this.#branch(ref);
-    branch.segments = [...branch.segments.filter((segment) => segment.to !== to), { to, data }];
+    branch.segments = [...branch.segments.filter((segment) => segment.to !== to), { to, lines: [...lines] }];
     branch.segments.sort((a, b) => a.to - b.to);
   }
 
@@ -259,7 +259,7 @@ class MemoryStore implements Store {
     let end = at;
     for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
       const found: Segment | undefined = branch.segments.findLast((segment) => segment.to <= end);
-      if (found) return { ...found };
+      if (found) return { to: found.to, lines: [...found.lines] };
       end = Math.min(end, branch.record.parent?.seq ?? 0);
     }
     return undefined;

@@ -1,18 +1,27 @@
 // Segments of the projection, deflated: they repeat what the log holds, so they should at least be small.
 
-import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { promisify } from "node:util";
+import { deflateRaw, inflateRawSync } from "node:zlib";
 import type { BranchRef, Segment } from "../../log/index.ts";
 import { type Connection, isWellFormed } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { needBranch } from "./find.ts";
 
-// The first byte says how the text is encoded: UTF-8 can't hold a lone surrogate.
+// UTF-8 can't hold a lone surrogate.
 const encodings = ["utf8", "utf16le"] as const;
+/** One byte for the encoding, four for the length of the text, so that inflating needs one buffer of the right size. */
+const headerSize = 5;
+const deflate = promisify(deflateRaw);
 
-/** Done before the write is queued: the work is too long for the write lock. */
-export function packSegment(data: string): Uint8Array {
-  const which = isWellFormed(data) ? 0 : 1;
-  return Buffer.concat([Buffer.of(which), deflateRawSync(Buffer.from(data, encodings[which]), { level: 1 })]);
+/** Done before the write is queued, and on another thread: the work is too long for the write lock and the event loop. */
+export async function packSegment(lines: readonly string[]): Promise<Uint8Array> {
+  const text = lines.join("\n");
+  const which = isWellFormed(text) ? 0 : 1;
+  const bytes = Buffer.from(text, encodings[which]);
+  const header = Buffer.alloc(headerSize);
+  header.writeUInt8(which);
+  header.writeUInt32LE(bytes.length, 1);
+  return Buffer.concat([header, await deflate(bytes)]);
 }
 
 export function saveSegment(sql: Connection, ref: BranchRef, to: number, packed: Uint8Array): void {
@@ -33,17 +42,33 @@ export function getSegment(sql: Connection, ref: BranchRef, at: number): Segment
     no,
     Math.min(at, 0xffffffff),
   );
-  return row && { to: row.seq, data: unpack(ref, row.data) };
+  return row && { to: row.seq, lines: unpack(ref, row.data) };
 }
 
 function newestOf(no: string, top: string): string {
   return `(SELECT max(key) FROM segments WHERE key BETWEEN ${no} << 32 AND (${no} << 32) | ${top})`;
 }
 
-function unpack({ sessionId, branchId }: BranchRef, packed: Uint8Array): string {
+function unpack({ sessionId, branchId }: BranchRef, packed: Uint8Array): string[] {
   try {
-    return inflateRawSync(packed.subarray(1)).toString(encodings[packed[0]!]);
+    const header = Buffer.from(packed.buffer, packed.byteOffset, headerSize);
+    const size = header.readUInt32LE(1);
+    const bytes = inflateRawSync(packed.subarray(headerSize), { chunkSize: Math.max(size, 64) });
+    if (bytes.length !== size) throw new Error("the length differs");
+    return splitLines(bytes, encodings[header.readUInt8()]!);
   } catch {
     throw corrupt(`A stored segment of branch "${branchId}" is damaged.`, { sessionId, branchId });
   }
+}
+
+/** Line by line out of the bytes: strings of this size are cheap, one of the whole segment is not. */
+function splitLines(bytes: Buffer, encoding: (typeof encodings)[number]): string[] {
+  if (encoding !== "utf8") return bytes.toString(encoding).split("\n");
+  const lines: string[] = [];
+  for (let start = 0; start <= bytes.length; ) {
+    const end = bytes.indexOf(10, start);
+    lines.push(bytes.toString("utf8", start, end < 0 ? bytes.length : end));
+    start = end < 0 ? bytes.length + 1 : end + 1;
+  }
+  return lines;
 }

@@ -152,8 +152,8 @@ export class SqliteStore implements Store {
     return this.#write((sql) => checkpoints.deleteCheckpoints(sql, ref, own));
   }
 
-  async saveSegment(ref: BranchRef, { to, data }: Segment) {
-    const packed = segments.packSegment(data);
+  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
+    const packed = await segments.packSegment(lines);
     return this.#write((sql) => segments.saveSegment(sql, ref, to, packed));
   }
 

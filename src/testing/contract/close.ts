@@ -29,7 +29,7 @@ export function closeCases(contract: Contract): void {
         () => store.saveCheckpoint(main, { id: "c", seq: 0, data: {} }),
         () => store.listCheckpoints(main),
         () => store.deleteCheckpoints(main, ["c"]),
-        () => store.saveSegment(main, { to: 1, data: "x" }),
+        () => store.saveSegment(main, { to: 1, lines: ["x"] }),
         () => store.getSegment(main, 1),
         () => store.putContent(main, { id, ...content }),
         () => store.getContent(main, id),

@@ -12,7 +12,7 @@ export function deleteBranchCases(contract: Contract): void {
       const content = contentOf("of the fork");
       await store.putContent(fork, content);
       await store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} });
-      await store.saveSegment(fork, { to: 4, data: "segment" });
+      await store.saveSegment(fork, { to: 4, lines: ["segment"] });
       await store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 10 });
       clock.advance(10);
       expect(await store.deleteBranch(fork)).toEqual(["fork"]);

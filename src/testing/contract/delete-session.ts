@@ -10,7 +10,7 @@ export function deleteSessionCases(contract: Contract): void {
       const bytes = contentOf("kept with the session");
       for (const ref of [main, fork]) {
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-        await store.saveSegment(ref, { to: 3, data: "segment" });
+        await store.saveSegment(ref, { to: 3, lines: ["segment"] });
         await store.putContent(ref, bytes);
         await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 10 });
       }

@@ -45,7 +45,7 @@ export function listSessionsCases(contract: Contract): void {
         await store.releaseRun(ref, { epoch });
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
         await store.deleteCheckpoints(ref, ["c"]);
-        await store.saveSegment(ref, { to: 2, data: "x" });
+        await store.saveSegment(ref, { to: 2, lines: ["x"] });
         await store.putContent(ref, { id: "0".repeat(64), bytes: new Uint8Array(1), mediaType: "x/y" });
         await store.deleteContent(ref, "0".repeat(64));
         await store.append(ref, facts("e", 2), { header: { late: true } });

@@ -15,7 +15,7 @@ export function maintainCases(contract: Contract): void {
       const other = await givenSession(store, { id: "two", events: facts("e", 1) });
       await store.putContent(main, contentOf("content"));
       await store.saveCheckpoint(main, { id: "c", seq: 2, data: {} });
-      await store.saveSegment(main, { to: 4, data: "segment" });
+      await store.saveSegment(main, { to: 4, lines: ["segment"] });
       await store.claimRun(other, { runId: "r", owner: "o", leaseMs: 10 });
       const before = await snapshotStore(store);
       expect(await store.maintain()).toEqual({ sessions: 2, branches: 3, events: 7, problems: [] });

@@ -111,7 +111,7 @@ async function givenWorld(store: Store, clock: ManualClock): Promise<{ main: Bra
     await store.saveCheckpoint(ref, { id: "two", seq: 2, data: { n: 2 } });
     await store.saveCheckpoint(ref, { id: "three", seq: 0, data: {} });
     await store.deleteCheckpoints(ref, ["two"]);
-    await store.saveSegment(ref, { to: 4, data: `segment of ${ref.branchId}` });
+    await store.saveSegment(ref, { to: 4, lines: [`segment of ${ref.branchId}`] });
     await store.putContent(ref, { ...contentOf(`of ${ref.branchId}`), name: "n" });
     clock.advance(1);
   }
