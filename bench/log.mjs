@@ -62,7 +62,7 @@ function diskDirectory() {
 
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`);
-  else if (!/round|messages/.test(text)) process.stderr.write(`${text}\n`);
+  else if (!/round|messages|process/.test(text)) process.stderr.write(`${text}\n`);
 }
 
 async function main(options) {

@@ -1,4 +1,5 @@
-// Appends that wait together share one sync: 64 branches at once, beside the same turns one after the other.
+// Appends that wait together share one sync: 64 branches at once, beside the same turns one after the other. The memory
+// store, which syncs nothing, says how far that can go: the faster the disk, the nearer the two ends are.
 
 import { pooledTurns, writeShortTurn } from "../lib/conversation.mjs";
 import { eachStore } from "../lib/runner.mjs";
@@ -27,11 +28,13 @@ export async function run(context) {
   const rounds = context.quick ? 5 : 20;
   await eachStore(context, durableKinds, async (kind) => {
     for (const [layout, prepare] of Object.entries(layouts)) {
-      const sessions = await openAt(kind, await newPlace(context.dir, `group-${kind}`));
-      const scopes = await prepare(sessions);
+      const durable = await openAt(kind, await newPlace(context.dir, `group-${kind}`));
+      const memory = await openAt("memory");
+      const scopes = await prepare(durable);
+      await prepare(memory);
       context.progress(`${kind}, ${layout}: ${rounds} rounds`);
-      const times = await interleave(candidates(sessions, scopes), { rounds, warmUp: 2 });
-      await sessions.close();
+      const times = await interleave(candidates({ durable, memory }, scopes), { rounds, warmUp: 2 });
+      await durable.close();
       context.row(rowOf(kind, layout, times));
     }
   });
@@ -39,18 +42,20 @@ export async function run(context) {
 
 const turnsAtOnce = 8;
 
-function candidates(sessions, scopes) {
+function candidates({ durable, memory }, scopes) {
   const next = pooledTurns();
+  const atOnce = async (sessions) => {
+    const branch = async (scope) => {
+      for (let i = 0; i < turnsAtOnce; i++) await writeShortTurn(sessions, scope, next());
+    };
+    await Promise.all(scopes.map(branch));
+  };
   return {
     sequential: async () => {
-      for (const scope of scopes) await writeShortTurn(sessions, scope, next());
+      for (const scope of scopes) await writeShortTurn(durable, scope, next());
     },
-    concurrent: async () => {
-      const branch = async (scope) => {
-        for (let i = 0; i < turnsAtOnce; i++) await writeShortTurn(sessions, scope, next());
-      };
-      await Promise.all(scopes.map(branch));
-    },
+    concurrent: () => atOnce(durable),
+    memory: () => atOnce(memory),
   };
 }
 
@@ -59,8 +64,9 @@ function rowOf(kind, layout, times) {
   const rates = (share) => ({
     sequential: (appends * 1000) / quantile(times.sequential, share),
     concurrent: (appends * turnsAtOnce * 1000) / quantile(times.concurrent, share),
+    memory: (appends * turnsAtOnce * 1000) / quantile(times.memory, share),
   });
-  const { sequential, concurrent } = rates(0.5);
+  const { sequential, concurrent, memory } = rates(0.5);
   const quiet = rates(0.1);
   return {
     what: `${kind}, ${layout}`,
@@ -68,7 +74,7 @@ function rowOf(kind, layout, times) {
     limit: show.rate(sequential),
     ratio: concurrent / sequential,
     target: { min: 5 },
-    note: `fastest tenth: ${show.rate(quiet.concurrent)} / ${show.rate(quiet.sequential)} = ${show.ratio(quiet.concurrent / quiet.sequential)}`,
-    figures: { concurrent, sequential, quiet },
+    note: `fastest tenth: ${show.rate(quiet.concurrent)} / ${show.rate(quiet.sequential)} = ${show.ratio(quiet.concurrent / quiet.sequential)} · memory store ${show.rate(memory)}`,
+    figures: { concurrent, sequential, memory, quiet },
   };
 }

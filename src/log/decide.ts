@@ -21,6 +21,7 @@ export function decideAppend(
   options: AppendOptions,
 ): Appended & { repeated: boolean } {
   if (events.length === 0) throw refuse.nothingToAppend();
+  if (options.release && options.epoch === undefined && !options.claim) throw refuse.nothingToRelease();
   const repeat = findRepeat(target, events);
   if (repeat) return { ...repeat, repeated: true };
   if (options.epoch !== undefined && options.epoch !== target.epoch) throw refuse.epochStale(target.ref, options.epoch);

@@ -54,6 +54,7 @@ export const refuse = {
       data: { sessionId, branchId, checkpointId },
     }),
   nothingToAppend: () => new BoughError("invalid_argument", "An append needs at least one event."),
+  nothingToRelease: () => new BoughError("invalid_argument", "A release needs the epoch or the claim it gives back."),
   badCursor: () => new BoughError("invalid_argument", "That is not a cursor of a session list."),
   closed: () => new BoughError("store_closed", "The store is closed."),
 };

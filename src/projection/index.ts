@@ -7,6 +7,7 @@ export {
   cutSegment,
   joinSegments,
   nothingSealed,
+  type Piece,
   parseHead,
   parseSegment,
   type Sealed,

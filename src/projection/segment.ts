@@ -17,6 +17,8 @@ type Rest = Omit<BranchView, "messages" | "turns" | "staged" | "open" | "interac
 /** The first line; the others are lists of messages. */
 interface Head {
   readonly format: 1;
+  /** The id of the fact at which the view was cut: tells the piece from one of another log. */
+  readonly id: string;
   readonly before: Sealed;
   readonly rest: Rest;
   readonly turns: readonly TurnRecord[];
@@ -36,10 +38,10 @@ export function canSeal(view: BranchView): boolean {
 /** How many messages share a line. */
 const lineMessages = 128;
 
-/** The piece of the view after `before`, as lines to store. */
-export function cutSegment(view: BranchView, before: Sealed): string[] {
+/** The piece of the view after `before`, as lines to store; `id` is that of the last fact folded into the view. */
+export function cutSegment(view: BranchView, before: Sealed, id: string): string[] {
   const { messages, turns, staged: _staged, open: _open, interactions: _interactions, ...rest } = view;
-  const lines = [JSON.stringify({ format: 1, before, rest, turns: turns.slice(before.turns) } satisfies Head)];
+  const lines = [JSON.stringify({ format: 1, id, before, rest, turns: turns.slice(before.turns) } satisfies Head)];
   for (let i = before.messages; i < messages.length; i += lineMessages) {
     lines.push(JSON.stringify(messages.slice(i, i + lineMessages)));
   }

@@ -50,7 +50,7 @@ export async function saveCheckpoint(
   const { id = context.ids.next(), label, step, source = "manual", retention } = request;
   checkId(id, "checkpoint");
   const { view } = await context.views.load(ref);
-  const messages = view.messages.length + (view.open?.messages.length ?? 0);
+  const messages = completeMessages(view) + (view.open?.messages.length ?? 0);
   const data: JsonObject = {
     step: step ?? (view.open ? iterationsOf(view) : -1),
     messages,
@@ -137,7 +137,13 @@ async function findCheckpoint(context: Context, ref: BranchRef, checkpointId: st
 function isStale(view: BranchView, { turnId, seq, messageIndex }: Checkpoint): boolean {
   if (turnId !== undefined) return view.open?.id !== turnId;
   const newest = view.open ?? view.staged.at(-1) ?? view.turns.at(-1);
-  return (newest !== undefined && newest.from > seq) || view.messages.length !== messageIndex;
+  const isCompacted = view.compactions.some((each) => each.retention === "hard" && each.seq > seq);
+  return (newest !== undefined && newest.from > seq) || isCompacted || completeMessages(view) !== messageIndex;
+}
+
+/** Messages of closed turns, and of those that wait to be saved. */
+function completeMessages({ messages, staged }: BranchView): number {
+  return staged.reduce((sum, turn) => sum + turn.messages.length, messages.length);
 }
 
 function iterationsOf(view: BranchView): number {

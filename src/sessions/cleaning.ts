@@ -3,7 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import type { SessionRecord } from "../log/store.ts";
 import type { Context } from "./context.ts";
-import { deleteSession } from "./session.ts";
+import { deleteSession, getSession } from "./session.ts";
 
 /** Keeps the newest checkpoints of each branch of a session; returns how many went. */
 export async function pruneCheckpoints(
@@ -63,16 +63,20 @@ export async function deleteInactiveSessions(
 ): Promise<InactiveSessions> {
   if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan is a duration in milliseconds.");
   const activeBefore = context.clock.now() - olderThan;
+  const claims = await context.store.listRuns();
+  const busy = new Set(claims.filter(({ expiresAt }) => expiresAt > context.clock.now()).map((run) => run.sessionId));
   const candidates: string[] = [];
-  for await (const session of everySession(context, { activeBefore })) candidates.push(session.id);
+  for await (const { id } of everySession(context, { activeBefore })) if (!busy.has(id)) candidates.push(id);
   if (dryRun) return { count: candidates.length, sessionIds: candidates };
   const sessionIds: string[] = [];
-  for (const id of candidates) if (await deleteIfIdle(context, id)) sessionIds.push(id);
+  for (const id of candidates) if (await deleteIfIdle(context, id, activeBefore)) sessionIds.push(id);
   return { count: sessionIds.length, sessionIds };
 }
 
-async function deleteIfIdle(context: Context, sessionId: string): Promise<boolean> {
+async function deleteIfIdle(context: Context, sessionId: string, activeBefore: number): Promise<boolean> {
   try {
+    // Looked at again: others may take one up while those before it are deleted.
+    if ((await getSession(context, sessionId)).lastActivity >= activeBefore) return false;
     await deleteSession(context, sessionId);
     return true;
   } catch (error) {

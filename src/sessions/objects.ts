@@ -27,26 +27,41 @@ export async function loadSessionAndBranch(context: Context, scope: Scope): Prom
     await createIfMissing("branch_exists", () => createBranch(context, sessionId, { branchId }), existing);
   }
   const branch = await loadBranch(context, scope);
-  return { session: await getSession(context, sessionId), branch };
+  return { session: handOut(await getSession(context, sessionId)), branch };
 }
 
 /**
- * Saves what changed on the objects: the session's metadata and state (as a merge patch against what is stored), and the
- * branch's complete turns that wait to be saved. Returns both as they are now.
+ * Saves what changed on the objects: the session's metadata and state (as a merge patch against what was handed out, so
+ * that nothing others wrote meanwhile is taken back), and the branch's complete turns that wait to be saved. Returns both
+ * as they are now. `version_conflict` for an old copy of which nobody knows what changed on it.
  */
 export async function saveSessionAndBranch(
   context: Context,
   { session, branch }: SessionAndBranch,
 ): Promise<SessionAndBranch> {
-  const stored = await getSession(context, session.id);
-  const metadata = diffPatch(stored.metadata, session.metadata);
-  const state = diffPatch(stored.state, session.state);
-  const changed = Object.keys(metadata).length + Object.keys(state).length > 0;
   const ref = await resolveBranch(context, { sessionId: branch.sessionId, branchId: branch.id });
-  const saved = changed ? await updateSession(context, session.id, { metadata, state }) : stored;
+  const saved = await saveSession(context, session);
   const { view } = await context.views.load(ref);
   if (view.staged.length > 0) await saveBranch(context, ref);
-  return { session: saved, branch: await holdBranch(context, ref) };
+  return { session: handOut(saved), branch: await holdBranch(context, ref) };
+}
+
+/** The sessions handed out, each as it was then. */
+const handedOut = new WeakMap<Session, Pick<Session, "metadata" | "state">>();
+
+function handOut(session: Session): Session {
+  const { metadata, state } = session;
+  handedOut.set(session, structuredClone({ metadata, state }));
+  return session;
+}
+
+async function saveSession(context: Context, session: Session): Promise<Session> {
+  const stored = await getSession(context, session.id);
+  const base = handedOut.get(session);
+  const { metadata, state } = base ?? stored;
+  const patch = { metadata: diffPatch(metadata, session.metadata), state: diffPatch(state, session.state) };
+  if (Object.keys(patch.metadata).length + Object.keys(patch.state).length === 0) return stored;
+  return updateSession(context, session.id, patch, base ? {} : { expectedVersion: session.version });
 }
 
 async function createIfMissing(

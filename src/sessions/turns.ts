@@ -187,7 +187,7 @@ class HeldTurn implements TurnWriter {
     return this.claim.runId;
   }
 
-  add(...messages: NewMessage[]) {
+  async add(...messages: NewMessage[]) {
     return this.append(...messageDrafts(this.#context, this.turnId, messages));
   }
 

@@ -16,6 +16,7 @@ import {
   fold,
   joinSegments,
   nothingSealed,
+  type Piece,
   parseHead,
   parseSegment,
   type RowHeader,
@@ -41,6 +42,8 @@ interface Entry {
   sealed: Sealed[];
   /** Text folded since the last cut: what a cold load would have to fold. */
   unsealed: number;
+  /** The id of the last fact folded. */
+  lastId: string;
   index: MessageIndex | undefined;
 }
 
@@ -90,7 +93,8 @@ export class Views {
   async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
     const segment = await this.#store.getSegment(ref, seq);
     const piece = segment && parseHead(segment.lines);
-    const view: BranchView = piece ? { ...emptyView(), ...piece.rest } : emptyView();
+    const isOurs = piece && (await this.#isCutAt(ref, piece));
+    const view: BranchView = isOurs ? { ...emptyView(), ...piece.rest } : emptyView();
     for await (const { facts } of this.#pages(ref, view, seq)) {
       for (const fact of facts) {
         // Needs messages that are not here, and changes no state.
@@ -141,23 +145,32 @@ export class Views {
   }
 
   async #cold(ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
-    const { view, sealed } = (await this.#fromSegments(ref, seq)) ?? { view: emptyView(), sealed: [] };
-    const entry: Entry = { born, view, sealed, unsealed: 0, index: undefined };
+    const joined = (await this.#fromSegments(ref, seq)) ?? { view: emptyView(), sealed: [], lastId: "" };
+    const { view } = joined;
+    const entry: Entry = { born, ...joined, unsealed: 0, index: undefined };
     for await (const page of this.#pages(ref, view, seq)) this.#foldInto(entry, page);
     return entry;
   }
 
   async #fromSegments(ref: BranchRef, seq: number) {
-    const pieces = [];
+    const pieces: Piece[] = [];
     for (let at = seq; at > 0; ) {
       const segment = await this.#store.getSegment(ref, at);
       const piece = segment && parseSegment(segment.lines);
-      if (!piece) break;
+      if (!piece || !(await this.#isCutAt(ref, piece))) break;
       pieces.push(piece);
       // V3: one that claims to follow itself fits nothing, and must not be followed for ever.
       at = Math.min(piece.before.to, at - 1);
     }
-    return joinSegments(pieces.reverse());
+    const lastId = pieces[0]?.id;
+    const joined = joinSegments(pieces.reverse());
+    return joined && lastId !== undefined ? { ...joined, lastId } : undefined;
+  }
+
+  /** V3: whether the piece was cut from this log, and not from one that had the branch's id before. */
+  async #isCutAt(ref: BranchRef, { id, rest: { seq } }: Pick<Piece, "id" | "rest">): Promise<boolean> {
+    const [fact] = await this.#store.read(ref, { after: seq - 1, limit: 1 });
+    return fact?.id === id;
   }
 
   /** What the log has after the view, up to `seq`; the view is expected to grow as pages are folded. */
@@ -182,6 +195,7 @@ export class Views {
       if (fact.seq <= entry.view.seq) continue;
       const { messages, turns } = entry.view;
       fold(entry.view, fact);
+      entry.lastId = fact.id;
       if (entry.view.messages !== messages || entry.view.turns !== turns)
         this.#afterRewrite(entry, { messages, turns });
     }
@@ -201,7 +215,7 @@ export class Views {
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
     if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
-    const lines = cutSegment(view, before);
+    const lines = cutSegment(view, before, entry.lastId);
     entry.sealed = [...entry.sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
     entry.unsealed = 0;
     // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.

@@ -6,8 +6,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkStore, emptySnapshot } from "./check.mjs";
 import { pathIn, temporaryFolder } from "./kit/campaign.mjs";
-import { type Damage, damages } from "./kit/damage.ts";
+import type { Damage } from "./kit/damage.ts";
+import { fileDamages } from "./kit/damage-file.ts";
+import { sqliteDamages } from "./kit/damage-sqlite.ts";
 import { makeScenario } from "./kit/scenario.mjs";
+
+const damages = { file: fileDamages, sqlite: sqliteDamages };
 
 describe.each(["file", "sqlite"] as const)("the checker on the %s store", (name) => {
   const folder = temporaryFolder();

@@ -81,4 +81,6 @@ console.log(`sequential / bare              ${of("sequential appends", "bare app
 console.log(`64 branches / sequential       ${of("64 branches of one session", "sequential appends")}`);
 console.log(`64 sessions / sequential       ${of("64 sessions", "sequential appends")}`);
 console.log(`time of a fork / of an append  ${of("sequential appends", "forks")}`);
-console.log(`log bytes / payload bytes      ${(log / (facts * payload.length)).toFixed(3)} (payload ${payload.length})`);
+console.log(
+  `log bytes / payload bytes      ${(log / (facts * payload.length)).toFixed(3)} (payload ${payload.length})`,
+);

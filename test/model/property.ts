@@ -1,6 +1,6 @@
 // How a property is run: its seed, path and number of runs can be set from outside, and a failure says how to see it again.
 //   BOUGH_SEED=… BOUGH_PATH=… BOUGH_REPLAY=… npx vitest run test/model      the failed case, shrunk
-//   BOUGH_RUNS=5000 npx vitest run test/model                               a long search
+//   BOUGH_RUNS=5000 BOUGH_STORES=sqlite npx vitest run test/model           a long search
 
 import fc from "fast-check";
 

@@ -37,13 +37,19 @@ const memory: StoreKind = {
   },
 };
 
-export const storeKinds: readonly StoreKind[] = [
+const allKinds: readonly StoreKind[] = [
   memory,
   ...Object.entries(onDisk).map(([name, openAt]) => ({
     name,
     open: (clock: Clock) => openInTemp(name, openAt, clock),
   })),
 ];
+
+/** All of them, or those that BOUGH_STORES names ("memory,sqlite"). */
+export const storeKinds: readonly StoreKind[] = allKinds.filter(({ name }) => {
+  const wanted = process.env.BOUGH_STORES;
+  return wanted === undefined || wanted.split(",").includes(name);
+});
 
 async function openInTemp(name: string, openAt: OpenAt, clock: Clock): Promise<OpenStore> {
   const dir = await mkdtemp(join(tmpdir(), `bough-model-${name}-`));

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import type { Appended, BranchRef, NewEvent, RunClaim, Store } from "../../src/log/index.ts";
-import { type Call, claimIn, outcomeOf, refOf } from "./calls.ts";
+import { type Call, claimIn, type Outcome, outcomeOf, refOf } from "./calls.ts";
 import type { Observed } from "./history.ts";
 
 export interface Move {
@@ -53,7 +53,7 @@ export async function runWriters(
       const call = writer.next(move);
       const start = ++time;
       const method = store[call.method] as (...args: unknown[]) => Promise<unknown>;
-      const answer = outcomeOf(call.method, method.apply(store, [...call.args]));
+      const answer = outcomeOf(call.method, method.apply(store, [...call.args])).catch(brokenBy);
       const outcome = await scheduler.schedule(answer, `w${index} answered`);
       const observed = { call, outcome, start, end: ++time };
       history.push(observed);
@@ -62,6 +62,11 @@ export async function runWriters(
   });
   await scheduler.waitFor(Promise.all(work));
   return history;
+}
+
+/** An error that is no refusal: an answer that nothing explains, so that the history shows who got it. */
+function brokenBy(error: unknown): Outcome {
+  return { refused: `broken: ${error instanceof Error ? error.stack : error}`, data: [{}] };
 }
 
 /** What one writer knows, which may be out of date: that is the point. */

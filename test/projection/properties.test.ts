@@ -203,7 +203,7 @@ describe("segments", () => {
       const unchanged = { messages: sharedStart(messages, view.messages), turns: sharedStart(turns, view.turns) };
       sealed = stillSealed(sealed, unchanged);
       if (!canSeal(view) || !cuts[i % cuts.length]) continue;
-      stored.set(view.seq, cutSegment(view, sealed.at(-1) ?? nothingSealed));
+      stored.set(view.seq, cutSegment(view, sealed.at(-1) ?? nothingSealed, fact.id));
       sealed = [...sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
     }
     return stored;

@@ -45,9 +45,10 @@ export function casesOn(place: Place): Case {
         const sessions = await openSessions(store, { clock, ids: seededIds("id") });
         const other = async (options: { owner?: string; wrap?: (store: Store) => Store } = {}) => {
           others += 1;
+          const ids = seededIds(`other${others}`);
           const { owner, wrap = (same) => same } = options;
           const second = wrap(await opened.second());
-          return openSessions(second, { clock, ids: seededIds(`other${others}`), ...(owner && { owner }) });
+          return openSessions(second, { clock, ids, ...(owner && { owner }) });
         };
         await run({ sessions, store, clock, other });
         expect(await checkLogs(store)).toEqual([]);

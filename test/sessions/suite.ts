@@ -2,11 +2,16 @@
 
 import { describe } from "vitest";
 import { branchCases } from "./branches.cases.ts";
+import { checkpointCases } from "./checkpoints.cases.ts";
+import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
 import { casesOn, type Place } from "./kit.ts";
+import { objectCases } from "./objects.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
+import { stagedCases } from "./staged.cases.ts";
 import { treeCases } from "./tree.cases.ts";
+import { turnCases } from "./turns.cases.ts";
 
 export function describeSessions(place: Place): void {
   describe(`sessions on ${place.kind}`, () => {
@@ -16,5 +21,10 @@ export function describeSessions(place: Place): void {
     treeCases(test);
     forkCases(test);
     revertCases(test);
+    turnCases(test);
+    stagedCases(test);
+    objectCases(test);
+    checkpointCases(test);
+    contentCases(test);
   });
 }

@@ -122,9 +122,10 @@ export class BranchLog {
     if (from > to) return events;
     let pause = to - from > factsPerStretch ? factsPerStretch : Number.POSITIVE_INFINITY;
     for (const { fact } of this.lines(this.#pointBefore(from), this.#offsetAfter(to))) {
-      if (fact.seq > to) break;
       if (fact.seq < from) continue;
       events.push({ seq: fact.seq, id: fact.id, data: fact.data() });
+      // The line behind may be damaged; it is not asked for.
+      if (fact.seq === to) break;
       if (events.length < pause) continue;
       pause += factsPerStretch;
       await breathe();

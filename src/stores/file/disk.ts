@@ -8,9 +8,10 @@
 //   D4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
 
 import { dirname, join } from "node:path";
+import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { refuse } from "../../log/index.ts";
-import { type Files, isMissing } from "./files.ts";
+import { errnoOf, type Files, isMissing } from "./files.ts";
 import { paths } from "./layout.ts";
 import { atomicReplace, writeAll } from "./replace.ts";
 
@@ -67,15 +68,17 @@ export class Disk {
 
   /** Up to `length` bytes from `at`; fewer only where the file ends. */
   read(path: string, at: number, length: number): Buffer {
-    const handle = this.#handle(path);
-    const into = Buffer.allocUnsafe(length);
-    let done = 0;
-    while (done < length) {
-      const got = this.files.read(handle, into.subarray(done), at + done);
-      if (got === 0) break;
-      done += got;
-    }
-    return into.subarray(0, done);
+    return this.#reading(path, () => {
+      const handle = this.#handle(path);
+      const into = Buffer.allocUnsafe(length);
+      let done = 0;
+      while (done < length) {
+        const got = this.files.read(handle, into.subarray(done), at + done);
+        if (got === 0) break;
+        done += got;
+      }
+      return into.subarray(0, done);
+    });
   }
 
   /** The whole file; undefined when there is none. */
@@ -86,7 +89,7 @@ export class Disk {
 
   size(path: string): number | undefined {
     try {
-      return this.files.size(this.#handle(path));
+      return this.#reading(path, () => this.files.size(this.#handle(path)));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -94,8 +97,10 @@ export class Disk {
   }
 
   list(path: string): string[] {
-    this.#checkOpen();
-    return this.files.list(this.absolute(path));
+    return this.#reading(path, () => {
+      this.#checkOpen();
+      return this.files.list(this.absolute(path));
+    });
   }
 
   apply(operations: readonly FileOperation[]): void {
@@ -257,6 +262,23 @@ export class Disk {
     const below = `${path}/`;
     for (const opened of this.#handles.keys()) {
       if (opened === path || opened.startsWith(below)) this.#forgetFile(opened);
+    }
+  }
+
+  /** What can't be read is told as damage, unless the system was only out of handles or memory. */
+  #reading<T>(path: string, read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      const reason = errnoOf(error);
+      if (reason === undefined || reason === "ENOENT" || BoughError.is(error)) throw error;
+      const isBusy = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"].includes(reason);
+      const where = this.absolute(path);
+      throw new BoughError(isBusy ? "store_busy" : "store_corrupt", `${where} can't be read (${reason}).`, {
+        data: { path: where, reason },
+        retryable: isBusy,
+        cause: error,
+      });
     }
   }
 

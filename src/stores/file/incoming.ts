@@ -1,7 +1,7 @@
 // Incoming: content on its way in. Its bytes are on the disk before a record refers to them; what is never referred to is
 // removed, here or, after a crash, at the next opening.
 
-import type { BoughError } from "../../base/errors.ts";
+import { BoughError } from "../../base/errors.ts";
 import type { Disk } from "./disk.ts";
 import { paths } from "./layout.ts";
 import { writeSynced } from "./replace.ts";
@@ -30,10 +30,23 @@ export class Incoming {
       await this.#write(path, bytes).catch((error) => {
         throw this.#fail(error);
       });
-      return await use(path);
+      const result = await use(path);
+      this.#discard(path);
+      return result;
+    } catch (error) {
+      // After a failed write the record that moves the bytes may be durable, so the next opening decides.
+      if (!BoughError.is(error, "store_read_only")) this.#discard(path);
+      throw error;
     } finally {
       this.#current.delete(path);
+    }
+  }
+
+  #discard(path: string): void {
+    try {
       this.#disk.remove(path);
+    } catch (error) {
+      this.#fail(error);
     }
   }
 

@@ -108,7 +108,7 @@ function follow(log: BranchLog, draft: Draft, size: number): Flaw | undefined {
     if (error instanceof Flaw) return error;
     throw error;
   }
-  return batch.length > 0 ? new Flaw("the batch is cut off", batch[0]!.at) : undefined;
+  return batch.length > 0 ? new Flaw("the batch is cut off", batch.at(-1)!.next) : undefined;
 }
 
 function admit(log: BranchLog, draft: Draft, line: ReadLine, batchAt: number): void {

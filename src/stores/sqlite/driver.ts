@@ -22,21 +22,15 @@ export interface Driver {
 // From 3.7.0 up to 3.51.2 a write-ahead log that is reset at the wrong moment can corrupt the file.
 const oldestSafe = [3, 51, 3];
 
-/** Node's own SQLite where it is there and safe, else the package. */
+/** Node's own SQLite where it is there and safe, else the package. Its version is asserted on the open connection. */
 export async function loadDriver(): Promise<Driver> {
   const builtin = process.getBuiltinModule?.("node:sqlite") as Driver | undefined;
-  if (builtin && isSafe(versionOf(builtin))) return builtin;
-  const version = builtin && versionOf(builtin);
-  const installed = await loadPackage(version);
-  if (isSafe(versionOf(installed))) return installed;
-  throw unsafe(versionOf(installed));
-}
-
-async function loadPackage(builtinVersion: string | undefined): Promise<Driver> {
+  const { sqlite } = process.versions;
+  if (builtin && (sqlite === undefined || isSafe(sqlite))) return builtin;
   try {
     return (await import("@photostructure/sqlite")) as unknown as Driver;
   } catch (cause) {
-    if (builtinVersion !== undefined) throw unsafe(builtinVersion);
+    if (builtin) return builtin;
     throw new BoughError(
       "dependency_missing",
       "This Node has no SQLite of its own: run `npm install @photostructure/sqlite`, or use a newer Node.",
@@ -45,13 +39,9 @@ async function loadPackage(builtinVersion: string | undefined): Promise<Driver> 
   }
 }
 
-function versionOf({ DatabaseSync }: Driver): string {
-  const database = new DatabaseSync(":memory:");
-  try {
-    return (database.prepare("SELECT sqlite_version() AS version").get() as { version: string }).version;
-  } finally {
-    database.close();
-  }
+/** Refuses a SQLite that can lose what was acknowledged. */
+export function checkSqlite(version: string): void {
+  if (!isSafe(version)) throw unsafe(version);
 }
 
 export function isSafe(version: string): boolean {

@@ -5,12 +5,12 @@
 //   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
 //       file tell whose it is without SQLite touching it.
 
-import { open } from "node:fs/promises";
+import { closeSync, openSync, readSync } from "node:fs";
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { whenFree } from "./busy.ts";
 import { Connection } from "./connection.ts";
-import { loadDriver } from "./driver.ts";
+import { checkSqlite, loadDriver } from "./driver.ts";
 import { corrupt, explain } from "./faults.ts";
 import { applicationId, checkVersion, migrate } from "./schema.ts";
 
@@ -21,7 +21,7 @@ const walBytesKept = 16 * 1024 * 1024;
 
 export async function openConnection(path: string, busyTimeoutMs: number): Promise<Connection> {
   const { DatabaseSync } = await loadDriver();
-  if (path !== memoryPath) await checkFile(path);
+  if (path !== memoryPath) checkFile(path);
   let connection: Connection | undefined;
   try {
     connection = new Connection(new DatabaseSync(path));
@@ -34,6 +34,7 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
 }
 
 async function prepare(connection: Connection, path: string, busyTimeoutMs: number): Promise<void> {
+  checkSqlite(connection.get<{ version: string }>("SELECT sqlite_version() AS version")!.version);
   connection.exec("PRAGMA busy_timeout = 0");
   connection.exec("PRAGMA foreign_keys = OFF");
   connection.exec("PRAGMA synchronous = FULL");
@@ -64,8 +65,8 @@ function markAsOurs(connection: Connection, path: string): void {
 }
 
 /** Looks at the header without SQLite, which would recover and checkpoint another program's file (O1, O3). */
-async function checkFile(path: string): Promise<void> {
-  const header = await readHeader(path);
+function checkFile(path: string): void {
+  const header = readHeader(path);
   if (header.length === 0) return;
   if (header.length < 100 || header.toString("latin1", 0, 16) !== "SQLite format 3\0") {
     throw corrupt(`"${path}" is not a SQLite database.`, { path });
@@ -73,14 +74,14 @@ async function checkFile(path: string): Promise<void> {
   if (header.readUInt32BE(68) !== applicationId) throw notOurs(path);
 }
 
-async function readHeader(path: string): Promise<Buffer> {
+function readHeader(path: string): Buffer {
   try {
-    const file = await open(path);
+    const file = openSync(path, "r");
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
-      return buffer.subarray(0, bytesRead);
+      const bytes = Buffer.alloc(100);
+      return bytes.subarray(0, readSync(file, bytes, 0, 100, 0));
     } finally {
-      await file.close();
+      closeSync(file);
     }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;

@@ -208,7 +208,7 @@ export class SqliteStore implements Store {
     this.#sql.close();
   }
 
-  async #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
+  #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
     this.#checkOpen();
     return this.#commits.run(() => work(this.#sql, this.#clock.now()));
   }

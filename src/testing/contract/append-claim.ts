@@ -169,11 +169,15 @@ export function appendClaimCases(contract: Contract): void {
     contract.testWith("reopen", "claims and releases of appends last", async ({ store, reopen }) => {
       const main = await givenSession(store, { id: "kept" });
       const free = await givenSession(store, { id: "free" });
+      const renewed = await givenSession(store, { id: "renewed" });
       const kept = await store.append(main, facts("a", 1), { claim: run });
       await store.append(free, facts("a", 1), { claim: run, release: true });
+      await store.claimRun(renewed, run);
+      const last = await store.append(renewed, facts("a", 1), { claim: run, release: true });
       const again = await reopen();
       expect(await again.listRuns()).toEqual([kept.claim]);
       expect(await again.append(main, facts("a", 1), { claim: run })).toEqual(kept);
+      expect((await again.claimRun(renewed, otherRun)).epoch).toBeGreaterThan(last.claim!.epoch);
     });
   });
 }

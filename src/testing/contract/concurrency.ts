@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
-import { BoughError } from "../../base/errors.ts";
+import { BoughError, type ErrorCode } from "../../base/errors.ts";
 import type { BranchRef, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
-import { type Contract, facts, givenFork, givenSession, range, settle, turn } from "./kit.ts";
+import { type Contract, contentOf, facts, givenFork, givenSession, range, settle, turn } from "./kit.ts";
 
 export function concurrencyCases(contract: Contract): void {
   describe("at the same time", () => {
@@ -143,6 +143,39 @@ export function concurrencyCases(contract: Contract): void {
       await Promise.all([writer, reader()]);
     });
 
+    contract.test("a branch being created and everything asked of it meanwhile: either order", async (given) => {
+      const { store, sizes } = given;
+      const main = await givenSession(store, { events: facts("e", 1) });
+      for (const round of range(sizes.writers)) {
+        const fork = { ...main, branchId: `fork${round}` };
+        const events = facts("f", 2);
+        const forking = givenFork(store, main, fork.branchId, 1, round % 2 ? events : []);
+        const asked = [
+          store.append(fork, events),
+          store.append(fork, facts("g", 1), { expectedSeq: 1 }).catch(allow("sequence_conflict")),
+          store.read(fork),
+          store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 1 }),
+          store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} }),
+          store.putContent(fork, contentOf("content")),
+          givenFork(store, fork, `child${round}`, 1),
+        ];
+        await settle<unknown>([forking, ...asked], "branch_not_found");
+        expect(await store.append(fork, events)).toMatchObject({ first: expect.any(Number) });
+      }
+    });
+
+    contract.test("a session being created and everything asked of it meanwhile: either order", async (given) => {
+      const { store, sizes } = given;
+      for (const round of range(sizes.writers)) {
+        const main = { sessionId: `s${round}`, branchId: "main" };
+        const creating = givenSession(store, { id: main.sessionId, events: facts("e", 1) });
+        const asked = [store.append(main, facts("f", 2)), store.read(main), store.listContent(main)];
+        const updating = store.updateSession(main.sessionId, { metadata: { k: 1 } }).catch(allow("session_not_found"));
+        await settle<unknown>([creating, updating, ...asked], "branch_not_found");
+        expect(await store.getSession(main.sessionId)).toBeDefined();
+      }
+    });
+
     contract.test("an append and a delete: either order, never both halves", async ({ store, sizes }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       for (const round of range(sizes.writers)) {
@@ -175,6 +208,13 @@ export function concurrencyCases(contract: Contract): void {
       }
     });
   });
+}
+
+/** Lets one more refusal pass. */
+function allow(code: ErrorCode): (error: unknown) => void {
+  return (error) => {
+    if (!BoughError.is(error, code)) throw error;
+  };
 }
 
 /** The results cover base+1 … newest exactly once. */

@@ -73,6 +73,7 @@ export function reopenCases(contract: Contract): void {
 
     contract.testWith("reopen", "what was deleted stays deleted", async ({ store, clock, reopen }) => {
       const { main, fork } = await givenWorld(store, clock);
+      clock.advance(1000); // past every lease
       await store.deleteBranch(fork);
       await store.deleteSession("other");
       const before = await snapshotStore(store);

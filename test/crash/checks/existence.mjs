@@ -73,7 +73,7 @@ function wasRemovedWith(branch, there) {
   if (branch.deletes.length > 0) return true;
   const { parent, session } = branch;
   if (!parent) return false;
-  const lives = session.branches.get(parent.branchId) ?? [];
+  const lives = (session.branches.get(parent.branchId) ?? []).filter(({ birth }) => birth.line <= branch.birth.line);
   return lives.some((life) => !there.has(life) && (life.deletes.some(isRecursive) || wasRemovedWith(life, there)));
 }
 

@@ -73,7 +73,7 @@ async function checkLoaded(sessions, { sessionId, branchId }, view, say) {
   const loaded = await sessions.loadBranch(sessionId, branchId);
   if (!isDeepStrictEqual(loaded.messages, view.messages)) say("wrong", "loaded, it has other messages than its log");
   if (!isDeepStrictEqual(loaded.state, view.state)) say("wrong", "loaded, it has another state than its log");
-  if (loaded.stagedTurns.length > 0) say("wrong", "loaded, it still has turns that nobody saved");
+  if (loaded.stagedTurns.length > 0 && !view.open) say("wrong", "loaded, it still has turns that nobody saved");
 }
 
 async function finishTurn(sessions, { sessionId, branchId }, say) {
