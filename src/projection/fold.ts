@@ -17,6 +17,7 @@ import {
   type Compaction,
   emptyView,
   type OpenTurn,
+  type RunRecord,
   type TurnOutcome,
   type TurnStatus,
 } from "./view.ts";
@@ -56,18 +57,18 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
   },
   "turn.resumed"(view, fact) {
-    change(view, fact, (open) => ({ runs: [...open.runs, runOf(fact)] }));
+    growing(view, fact).runs.push(runOf(fact));
   },
   "message.added"(view, fact) {
-    change(view, fact, (open) => ({ messages: [...open.messages, messageOf(fact)] }));
+    growing(view, fact).messages.push(messageOf(fact));
   },
   "tool.returned"(view, fact) {
-    change(view, fact, (open) => ({ messages: addResult(open.messages, fact) }));
+    addResult(growing(view, fact).messages, fact);
   },
   "state.changed"(view, fact) {
     const { turnId, set } = fact;
     if (turnId === undefined) view.state = mergePatch(view.state, set);
-    else change(view, { ...fact, turnId }, (open) => ({ set: { ...open.set, ...set } }));
+    else Object.assign(growing(view, { ...fact, turnId }).set, set);
   },
   "turn.staged"(view, fact) {
     view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
@@ -213,13 +214,9 @@ function openTurn(view: BranchView, fact: { turnId: string; seq: number; type: s
   );
 }
 
-function change(
-  view: BranchView,
-  fact: { turnId: string; seq: number; type: string },
-  changes: (open: OpenTurn) => Partial<OpenTurn>,
-): void {
-  const open = openTurn(view, fact);
-  view.open = { ...open, ...changes(open) };
+/** The fact's turn, to be added to in place: whoever hands a view out copies its unclosed turns (view.ts, copyTurn). */
+function growing(view: BranchView, fact: { turnId: string; seq: number; type: string }) {
+  return openTurn(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
 }
 
 function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {

@@ -20,6 +20,7 @@ export {
   type BranchHeader,
   type BranchView,
   type Compaction,
+  copyTurn,
   copyView,
   emptyView,
   type ForkFact,

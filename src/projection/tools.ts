@@ -7,11 +7,10 @@ export function resultsId(assistantId: string): string {
   return `${assistantId}.tools`;
 }
 
-/** The messages with one more result in its place; a call that has a result already keeps the first. */
-export function addResult(messages: readonly Message[], fact: Fact<"tool.returned">): readonly Message[] {
+/** Puts one more result in its place; a call that has a result already keeps the first. */
+export function addResult(messages: Message[], fact: Fact<"tool.returned">): void {
   const asked = messages.findLastIndex((each) => callsOf(each).some((call) => call.toolCallId === fact.callId));
-  const assistant = messages[asked];
-  if (!assistant) return messages;
+  if (asked < 0) return;
   const { callId: toolCallId, toolName, output, providerOptions } = fact;
   const result = {
     type: "tool-result",
@@ -20,7 +19,7 @@ export function addResult(messages: readonly Message[], fact: Fact<"tool.returne
     output: output as ToolOutput,
     ...(providerOptions && { providerOptions }),
   } satisfies ToolResultPart;
-  return withResults(messages, asked, [result], fact.at);
+  putResults(messages, asked, [result], fact.at);
 }
 
 /**
@@ -28,7 +27,7 @@ export function addResult(messages: readonly Message[], fact: Fact<"tool.returne
  * whenever it is told, so that every reader of the log finds the same words.
  */
 export function answerDangling(messages: readonly Message[]): Message[] {
-  let answered = messages;
+  const answered = messages.slice();
   for (let i = 0; i < answered.length; i++) {
     const message = answered[i]!;
     const calls = callsOf(message);
@@ -39,9 +38,9 @@ export function answerDangling(messages: readonly Message[]): Message[] {
     const results = missing.map(({ toolCallId, toolName }): ToolResultPart => {
       return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: notExecuted } };
     });
-    answered = withResults(answered, i, results, message.createdAt);
+    putResults(answered, i, results, message.createdAt);
   }
-  return answered === messages ? messages.slice() : (answered as Message[]);
+  return answered;
 }
 
 const notExecuted = "Not executed: the turn was closed before this call had a result.";
@@ -69,13 +68,13 @@ export function replaceMessages(
   return [...head, ...answerDangling(replacements), ...tail];
 }
 
-function withResults(messages: readonly Message[], asked: number, results: ToolResultPart[], at: number): Message[] {
+/** Puts results behind the message that asked for them, into the message that holds those it has. */
+function putResults(messages: Message[], asked: number, results: ToolResultPart[], at: number): void {
   const assistant = messages[asked]!;
   const existing = messages[asked + 1];
-  const earlier = resultsOf(existing, assistant.id);
   const isThere = existing?.id === resultsId(assistant.id);
   const known = new Map(results.map((result) => [result.toolCallId, result]));
-  for (const result of earlier) known.set(result.toolCallId, result);
+  for (const result of resultsOf(existing, assistant.id)) known.set(result.toolCallId, result);
   const message: Message = {
     id: resultsId(assistant.id),
     role: "tool",
@@ -83,7 +82,7 @@ function withResults(messages: readonly Message[], asked: number, results: ToolR
     createdAt: isThere ? existing.createdAt : at,
     turnId: assistant.turnId,
   };
-  return [...messages.slice(0, asked + 1), message, ...messages.slice(asked + (isThere ? 2 : 1))];
+  messages.splice(asked + 1, isThere ? 1 : 0, message);
 }
 
 function resultsOf(message: Message | undefined, assistantId: string): ToolResultPart[] {

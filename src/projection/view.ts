@@ -79,7 +79,7 @@ export interface ForkFact {
   readonly messages: number;
 }
 
-/** Owned by whoever folds into it; what it holds (messages, records) is never changed in place. */
+/** Owned by whoever folds into it; of what it holds, only unclosed turns are added to in place. */
 export interface BranchView {
   seq: number;
   createdAt: number;
@@ -121,13 +121,19 @@ export function stateOf({ state, staged, open }: BranchView): JsonObject {
   return [...staged, ...(open ? [open] : [])].reduce((sum, turn) => mergePatch(sum, turn.set), state);
 }
 
+/** An unclosed turn that stays as it is while the fold goes on. */
+export function copyTurn(turn: OpenTurn): OpenTurn {
+  return { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+}
+
 /** A view that can be folded further without changing this one. */
 export function copyView(view: BranchView): BranchView {
   return {
     ...view,
     messages: view.messages.slice(),
     turns: view.turns.slice(),
-    staged: view.staged.slice(),
+    staged: view.staged.map(copyTurn),
+    open: view.open && copyTurn(view.open),
     interactions: view.interactions.slice(),
     compactions: view.compactions.slice(),
   };

@@ -7,6 +7,7 @@ import {
   type BranchPlace,
   BranchTree,
   type BranchView,
+  copyTurn,
   type Interaction,
   type OpenTurn,
   type RowHeader,
@@ -111,9 +112,10 @@ export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranc
 
 /** The branch at its view; the view may grow afterwards, the picture does not. */
 export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
-  const { messages, turns, open, state, seq } = view;
+  const { messages, turns, state, seq } = view;
+  const open = view.open && copyTurn(view.open);
   const { name: _name, description: _description, openTurnId: _turn, ...row } = info;
-  const still: BranchView = { ...view, staged: view.staged.slice(), compactions: view.compactions.slice() };
+  const still: BranchView = { ...view, open, staged: view.staged.map(copyTurn), compactions: view.compactions.slice() };
   const counts = { messages: messages.length, turns: turns.length };
   let shown: readonly Message[] | undefined;
   let closed: readonly TurnRecord[] | undefined;
@@ -135,7 +137,8 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     },
     ...(open && { uncommittedTurn: open }),
     stagedTurns: still.staged,
-    state,
+    // Whoever holds the branch may write on its state; the view must not hear of it.
+    state: structuredClone(state),
     interactions: view.interactions.slice(),
     transcript() {
       return transcript({ ...still, messages: this.messages as Message[] });
@@ -151,7 +154,7 @@ function shownOf({ header, open, staged }: BranchView) {
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     tags,
-    metadata,
+    metadata: structuredClone(metadata),
     ...(openTurnId !== undefined && { openTurnId }),
   };
 }

@@ -5,7 +5,7 @@ import { BoughError } from "../base/errors.ts";
 import { callsOf, type Message, type ToolResultPart } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
 import { type BranchView, type OpenTurn, resultsId, type TurnRecord } from "../projection/index.ts";
-import { answerDangling } from "../projection/tools.ts";
+import { answerDangling, replaceMessages } from "../projection/tools.ts";
 import type { Context } from "./context.ts";
 
 /** One of these; none means the latest message. */
@@ -187,20 +187,23 @@ function beforeFirstTurn(view: BranchView): number {
   return first ? first.from - 1 : view.seq;
 }
 
-/** Says what replaced the message, when a hard compaction did. */
+/** Says what stands for the message now, when hard compactions replaced it. */
 async function messageMissing(
   context: Context,
   ref: BranchRef,
   view: BranchView,
   messageId: string,
 ): Promise<BoughError> {
-  const replacements: string[] = [];
+  let standsFor = [messageId];
   for (const compaction of view.compactions) {
     if (compaction.retention === "soft") continue;
-    const before = await context.views.loadAt(ref, compaction.seq - 1);
-    if (!before.messages.some(({ id }) => id === messageId)) continue;
-    replacements.push(...compaction.replacements.map(({ id }) => id));
+    const before = (await context.views.loadAt(ref, compaction.seq - 1)).messages;
+    const after = new Set((replaceMessages(before, compaction) ?? before).map(({ id }) => id));
+    const isReplaced = before.some(({ id }) => standsFor.includes(id) && !after.has(id));
+    if (isReplaced) standsFor = compaction.replacements.map(({ id }) => id);
   }
+  const known = context.views.indexOf(ref, view).messages;
+  const replacements = standsFor.filter((id) => known.has(id));
   const hint = replacements.length > 0 ? ` It was compacted into ${replacements.join(", ")}.` : "";
   return new BoughError("message_not_on_branch", `Branch "${ref.branchId}" has no message "${messageId}".${hint}`, {
     data: { ...ref, messageId, replacements },

@@ -86,6 +86,8 @@ export function interceptedFiles(before: (call: Changing, path: string | number)
   for (const call of changing) {
     const real = nodeFiles[call] as (...args: unknown[]) => unknown;
     const wrapped = (...args: unknown[]) => {
+      // A file that is there is opened to be read as well.
+      if (call === "open" && args[1] === "existing") return real(...args);
       const verdict = before(call, args[0] as string | number);
       if (verdict instanceof Error) {
         if (call === "datasync" || call === "syncDirectory" || call === "removeTree") return Promise.reject(verdict);

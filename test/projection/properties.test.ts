@@ -4,6 +4,7 @@ import { callsOf, type Fact, type Message, type ToolResultPart, type UnknownFact
 import {
   type BranchView,
   canSeal,
+  copyTurn,
   copyView,
   cutSegment,
   emptyView,
@@ -120,7 +121,7 @@ describe("whatever happened on a branch", () => {
         const { messages, turns, staged, interactions, compactions, open, state, header, fork } = view;
         for (const items of [messages, turns, staged, interactions, compactions])
           for (const each of items) deepFreeze(each);
-        for (const each of [open, state, header, fork]) deepFreeze(each);
+        for (const each of [open && copyTurn(open), state, header, fork]) deepFreeze(each);
       });
     }));
 

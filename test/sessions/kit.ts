@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { BoughError, type ErrorCode } from "../../src/base/errors.ts";
 import { codec, type Draft, type Message, type Part, type ToolResultPart, textOf } from "../../src/events/index.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
-import { project } from "../../src/projection/index.ts";
+import { project, turnPatch } from "../../src/projection/index.ts";
 import { type NewMessage, openSessions, type Scope, type Sessions } from "../../src/sessions/index.ts";
 import { checkLogs, type ManualClock, manualClock, seededIds } from "../../src/testing/index.ts";
 
@@ -159,8 +159,6 @@ export async function refused(promise: Promise<unknown>, code: ErrorCode, data: 
 
 /** Appends facts of any kind, the way a process that knows more than this one would. */
 export async function appendRaw(store: Store, ref: BranchRef, ...drafts: Draft[]): Promise<void> {
-  await store.append(
-    ref,
-    drafts.map((draft) => codec.encode(draft)),
-  );
+  const encoded = drafts.map((draft) => codec.encode(draft));
+  await store.append(ref, encoded, { header: turnPatch(await replay(store, ref), drafts) });
 }

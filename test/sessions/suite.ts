@@ -3,15 +3,18 @@
 import { describe } from "vitest";
 import { branchCases } from "./branches.cases.ts";
 import { checkpointCases } from "./checkpoints.cases.ts";
+import { compactionCases } from "./compaction.cases.ts";
 import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
 import { casesOn, type Place } from "./kit.ts";
+import { logCases } from "./log.cases.ts";
 import { objectCases } from "./objects.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
 import { stagedCases } from "./staged.cases.ts";
 import { treeCases } from "./tree.cases.ts";
 import { turnCases } from "./turns.cases.ts";
+import { viewCases } from "./views.cases.ts";
 
 export function describeSessions(place: Place): void {
   describe(`sessions on ${place.kind}`, () => {
@@ -26,5 +29,8 @@ export function describeSessions(place: Place): void {
     objectCases(test);
     checkpointCases(test);
     contentCases(test);
+    compactionCases(test);
+    logCases(test);
+    viewCases(test);
   });
 }

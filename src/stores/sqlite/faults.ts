@@ -49,7 +49,7 @@ export function explain(error: unknown): unknown {
     case "corrupt":
       return new BoughError("store_corrupt", `The database is damaged or is not one ${why}.`, options);
     case "failing":
-      return new BoughError("store_corrupt", `The database can't be read ${why}.`, options);
+      return new BoughError("store_read_only", `What the database lies on fails ${why}.`, options);
     case "cannot_write":
       return new BoughError("store_read_only", `The database can't be written ${why}.`, options);
     case "cannot_open":

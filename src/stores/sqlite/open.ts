@@ -33,19 +33,21 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
   }
 }
 
+/** Any of these may be the first to touch the file, and so may meet another process that recovers or closes it. */
 async function prepare(connection: Connection, path: string, busyTimeoutMs: number): Promise<void> {
+  const free = <T>(work: () => T): Promise<T> => whenFree(work, busyTimeoutMs);
   checkSqlite(connection.get<{ version: string }>("SELECT sqlite_version() AS version")!.version);
   connection.exec("PRAGMA busy_timeout = 0");
-  connection.exec("PRAGMA foreign_keys = OFF");
-  connection.exec("PRAGMA synchronous = FULL");
-  await whenFree(() => checkVersion(connection), busyTimeoutMs);
-  await whenFree(() => markAsOurs(connection, path), busyTimeoutMs);
-  const mode = await whenFree(() => connection.pragma("journal_mode = WAL"), busyTimeoutMs);
+  await free(() => connection.exec("PRAGMA foreign_keys = OFF"));
+  await free(() => connection.exec("PRAGMA synchronous = FULL"));
+  await free(() => checkVersion(connection));
+  await free(() => markAsOurs(connection, path));
+  const mode = await free(() => connection.pragma("journal_mode = WAL"));
   if (mode !== "wal" && path !== memoryPath) throw unsupported(path, `journal_mode is "${mode}", not "wal"`);
-  const synchronous = connection.pragma("synchronous");
+  const synchronous = await free(() => connection.pragma("synchronous"));
   if (synchronous !== 2) throw unsupported(path, `synchronous is ${synchronous}, not 2 (FULL)`);
-  connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
-  connection.exec(`PRAGMA journal_size_limit = ${walBytesKept}`);
+  await free(() => connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`));
+  await free(() => connection.exec(`PRAGMA journal_size_limit = ${walBytesKept}`));
   await migrate(connection, busyTimeoutMs);
 }
 

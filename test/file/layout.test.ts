@@ -1,0 +1,128 @@
+// What lies in the directory: what the design says, for its owner only, and nothing of what was deleted.
+
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { fileStore } from "../../src/stores/file/index.ts";
+import { seal } from "../../src/stores/file/seal.ts";
+import { content, facts, filesIn, givenFork, givenSession, temporary } from "./kit.ts";
+
+const run = { runId: "r", owner: "o", leaseMs: 1000 };
+
+test("a store lies in readable files", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  const main = await givenSession(store, "User 1", facts("e", 2));
+  await store.append(main, facts("f", 1), { claim: run, header: { name: "Main" } });
+  await store.saveCheckpoint(main, { id: "c", seq: 1, data: {} });
+  await store.saveSegment(main, { to: 2, lines: ["a", "b"] });
+  await store.putContent(main, content("1a", "hello"));
+  await store.close();
+  expect(filesIn(directory)).toEqual([
+    "bough.json",
+    "lock",
+    "sessions/=55ser=201/assets/1a",
+    "sessions/=55ser=201/branches/main/branch.json",
+    "sessions/=55ser=201/branches/main/checkpoints.jsonl",
+    "sessions/=55ser=201/branches/main/events.jsonl",
+    expect.stringMatching(/^sessions\/=55ser=201\/branches\/main\/segments\/2-[0-9a-f]{8}\.jsonl$/),
+    "sessions/=55ser=201/content.jsonl",
+    "sessions/=55ser=201/session.json",
+    "sessions/=55ser=201/uncommitted/main.json",
+  ]);
+  const read = (path: string) => JSON.parse(readFileSync(join(directory, "sessions/=55ser=201", path), "utf8"));
+  expect(read("session.json")).toMatchObject({ id: "User 1", version: 1 });
+  expect(read("branches/main/branch.json")).toMatchObject({ record: { seq: 3, header: { name: "Main" } } });
+  expect(read("uncommitted/main.json")).toMatchObject({ claim: { runId: "r" } });
+});
+
+test("files are for their owner only", async () => {
+  const directory = join(temporary(), "made", "here");
+  const store = await fileStore(directory);
+  await store.putContent(await givenSession(store, "s", facts("e", 1)), content("1a", "x"));
+  await store.close();
+  for (const name of ["", ...readdirSync(directory, { recursive: true, encoding: "utf8" })]) {
+    const entry = statSync(join(directory, name));
+    expect(entry.mode & 0o777, name).toBe(entry.isDirectory() ? 0o700 : 0o600);
+  }
+});
+
+test("deleting a session leaves nothing of it", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  await store.close();
+  const before = readdirSync(directory, { recursive: true });
+  const again = await fileStore(directory);
+  const main = await givenSession(again, "s", facts("e", 3, "secret"));
+  const fork = await givenFork(again, main, "fork", 2, facts("f", 1));
+  await again.putContent(fork, content("1a", "secret"));
+  await again.saveSegment(main, { to: 1, lines: ["secret"] });
+  const { epoch } = await again.claimRun(main, run);
+  await again.releaseRun(main, { epoch });
+  await again.deleteSession("s");
+  expect(readdirSync(join(directory, "sessions"))).toEqual([]);
+  expect(readdirSync(join(directory, "trash"))).toEqual([]);
+  await again.close();
+  for (const path of filesIn(directory)) expect(readFileSync(join(directory, path), "utf8")).not.toContain("secret");
+  const empty = ["incoming", "sessions", "trash", "wal"];
+  expect(readdirSync(directory, { recursive: true }).filter((name) => !empty.includes(String(name)))).toEqual(before);
+});
+
+test("deleting a branch leaves nothing of it and its descendants, and everything of the others", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  const main = await givenSession(store, "s", facts("e", 3));
+  const keep = await givenFork(store, main, "keep", 2, facts("k", 1));
+  await store.putContent(keep, content("1a", "shared"));
+  await store.close();
+  const before = filesIn(directory);
+  const again = await fileStore(directory);
+  const doomed = await givenFork(again, main, "doomed", 2, facts("d", 1));
+  const child = await givenFork(again, doomed, "child", 3, facts("c", 1));
+  for (const ref of [doomed, child]) {
+    await again.putContent(ref, content("1a", "shared"));
+    await again.putContent(ref, content("2b", "own"));
+    await again.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
+  }
+  expect(await again.deleteBranch(doomed, { recursive: true })).toEqual(["doomed", "child"]);
+  expect(await again.getContent(keep, "1a")).toBeDefined();
+  await again.close();
+  expect(filesIn(directory)).toEqual(before);
+});
+
+test("nothing is kept twice: the redo log is gone after a close", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  await givenSession(store, "s", facts("e", 3));
+  expect(readdirSync(join(directory, "wal"))).toHaveLength(1);
+  await store.close();
+  expect(readdirSync(join(directory, "wal"))).toEqual([]);
+});
+
+test("a directory of a newer format is refused and left alone", async () => {
+  const directory = temporary();
+  await (await fileStore(directory)).close();
+  const path = join(directory, "bough.json");
+  writeFileSync(path, seal({ format: 2, generation: 7 }));
+  const before = readFileSync(path);
+  await expect(fileStore(directory)).rejects.toMatchObject({ code: "store_too_new", data: { format: 2, known: 1 } });
+  expect(readFileSync(path)).toEqual(before);
+});
+
+test("an identity that is damaged or lost is told, not made up", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  await givenSession(store);
+  await store.close();
+  writeFileSync(join(directory, "bough.json"), "{}");
+  await expect(fileStore(directory)).rejects.toMatchObject({ code: "store_corrupt" });
+});
+
+test("a directory that can't be made is told as what it is", async () => {
+  const file = join(temporary(), "file");
+  writeFileSync(file, "");
+  await expect(fileStore(join(file, "store"))).rejects.toMatchObject({
+    code: "store_read_only",
+    data: { reason: "ENOTDIR" },
+  });
+});

@@ -1,0 +1,171 @@
+import { describe, expect } from "vitest";
+import type { Draft } from "../../src/events/index.ts";
+import { appendRaw, asks, type Case, idsOf, main, on, refused, result, says, talk } from "./kit.ts";
+
+function compaction(
+  id: string,
+  retention: "soft" | "hard",
+  first: string,
+  last: string,
+  summary = `sum of ${id}`,
+): Draft {
+  const replacements = [{ id: `${id}.sum`, role: "system" as const, content: summary }];
+  return { type: "history.compacted", id, at: 5, retention, first, last, replacements };
+}
+
+export function compactionCases(test: Case): void {
+  describe("a soft compaction", () => {
+    test("changes what the model sees, and nothing else", async ({ sessions, other }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 3);
+      const turn = await sessions.beginTurn(main, [says("user", "q4", "q4")]);
+      await turn.append(compaction("h", "soft", "q1", "a2"));
+      await turn.commit({ messages: [says("assistant", "a4", "a4")] });
+      for (const reader of [sessions, await other()]) {
+        const branch = await reader.loadBranch("s");
+        expect(idsOf(branch.messages)).toEqual(["q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"]);
+        expect(idsOf(branch.transcript())).toEqual(["h.sum", "q3", "a3", "q4", "a4"]);
+        const { compactions } = JSON.parse(JSON.stringify(branch));
+        expect(compactions).toBeUndefined();
+      }
+      await sessions.forkBranch({ ...main, newBranchId: "f", from: "q2" });
+      const fork = await sessions.loadBranch("s", "f");
+      expect([idsOf(fork.messages), idsOf(fork.transcript())]).toEqual([
+        ["q1", "a1", "q2"],
+        ["q1", "a1", "q2"],
+      ]);
+    });
+
+    test("can be followed by another, and is undone by a revert to before it", async ({ sessions }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 3);
+      const { seq } = await sessions.loadBranch("s");
+      const turn = await sessions.beginTurn(main, [says("user", "q4", "q4")]);
+      await turn.append(compaction("h1", "soft", "q1", "a1"));
+      await turn.append(compaction("h2", "soft", "h1.sum", "a2"));
+      await turn.commit();
+      expect(idsOf((await sessions.loadBranch("s")).transcript())).toEqual(["h2.sum", "q3", "a3", "q4"]);
+      await sessions.revertBranch({ ...main, toSeq: seq });
+      expect(idsOf((await sessions.loadBranch("s")).transcript())).toEqual(["q1", "a1", "q2", "a2", "q3", "a3"]);
+    });
+
+    test("never takes a call from its results, whatever its range says", async ({ sessions, store }) => {
+      await sessions.createSession("s");
+      const turn = await sessions.beginTurn(main, [says("user", "u", "u")]);
+      await turn.add(asks("ask1", "c1"));
+      await turn.toolReturned(result("c1"));
+      await turn.add(asks("ask2", "c2"));
+      await turn.toolReturned(result("c2"));
+      await turn.commit({ messages: [says("assistant", "done", "done")] });
+      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await appendRaw(store, main, compaction("h", "soft", "ask1.tools", "ask2"));
+      await appendRaw(store, on("f"), compaction("h", "hard", "ask1.tools", "ask2"));
+      expect(idsOf((await sessions.loadBranch("s", "main")).transcript())).toEqual(["u", "h.sum", "done"]);
+      expect(idsOf((await sessions.loadBranch("s", "f")).messages)).toEqual(["u", "h.sum", "done"]);
+    });
+  });
+
+  describe("a hard compaction", () => {
+    test("replaces messages in the branch, while the log keeps them", async ({ sessions, other }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 3);
+      const before = await sessions.loadBranch("s");
+      const turn = await sessions.beginTurn(main, [says("user", "q4", "q4")]);
+      await turn.append(compaction("h", "hard", "q1", "a2"));
+      await turn.commit();
+      for (const reader of [sessions, await other()]) {
+        const branch = await reader.loadBranch("s");
+        expect(idsOf(branch.messages)).toEqual(["h.sum", "q3", "a3", "q4"]);
+        expect((await reader.getBranch("s", "main")).messageCount).toBe(4);
+        const then = await reader.loadBranch("s", "main", { at: before.seq });
+        expect(JSON.stringify(then.messages)).toBe(JSON.stringify(before.messages));
+        expect(idsOf((await reader.messages(main, { last: 3 })).messages).slice(-3)).toEqual(["q3", "a3", "q4"]);
+      }
+    });
+
+    test("drops fork points, and the refusal names what replaced them", async ({ sessions, store }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 3);
+      const data = (messageId: string, ...replacements: string[]) => ({ ...main, messageId, replacements });
+      const dropped = async (messageId: string, by: string) => {
+        const error = await refused(
+          sessions.forkBranch({ ...main, from: messageId }),
+          "message_not_on_branch",
+          data(messageId, by),
+        );
+        expect(error.message).toContain(by);
+        await refused(sessions.revertBranch({ ...main, to: messageId }), "message_not_on_branch", data(messageId, by));
+      };
+      await appendRaw(store, main, compaction("h1", "hard", "q1", "a1"));
+      for (const gone of ["q1", "a1"]) await dropped(gone, "h1.sum");
+      await appendRaw(store, main, compaction("h2", "hard", "h1.sum", "q2"));
+      for (const gone of ["q1", "a1", "h1.sum", "q2"]) await dropped(gone, "h2.sum");
+      await refused(sessions.forkBranch({ ...main, from: "nobody" }), "message_not_on_branch", data("nobody"));
+      expect(idsOf((await sessions.loadBranch("s")).messages)).toEqual(["h2.sum", "a2", "q3", "a3"]);
+    });
+
+    test("can be forked after, with the state of the point and none of the later turns", async ({
+      sessions,
+      store,
+      other,
+    }) => {
+      await sessions.createSession("s");
+      for (const n of [1, 2, 3, 4]) await talk(sessions, main, n, n, { state: { n } });
+      await appendRaw(store, main, compaction("h", "hard", "q1", "a2"));
+      await talk(sessions, main, 5, 5, { state: { n: 5 } });
+      await sessions.forkBranch({ ...main, newBranchId: "at summary", from: "h.sum" });
+      await sessions.forkBranch({ ...main, newBranchId: "at a3", from: "a3" });
+      await sessions.forkBranch({ ...main, newBranchId: "at a5", from: "a5" });
+      for (const reader of [sessions, await other()]) {
+        const load = async (id: string) => {
+          const branch = await reader.loadBranch("s", id);
+          const page = await reader.messages(on(id), { last: 1 });
+          expect(idsOf(branch.messages).slice(-page.messages.length)).toEqual(idsOf(page.messages));
+          return [idsOf(branch.messages), branch.state, branch.turns.length];
+        };
+        expect(await load("at summary")).toEqual([["h.sum"], { n: 2 }, 2]);
+        expect(await load("at a3")).toEqual([["h.sum", "q3", "a3"], { n: 3 }, 3]);
+        expect(await load("at a5")).toEqual([["h.sum", "q3", "a3", "q4", "a4", "q5", "a5"], { n: 5 }, 5]);
+      }
+      await sessions.revertBranch({ ...main, to: "a3" });
+      const back = await sessions.loadBranch("s", "main");
+      expect([idsOf(back.messages), back.state, back.turns.length]).toEqual([["h.sum", "q3", "a3"], { n: 3 }, 3]);
+    });
+
+    test("stands in the way of a revert to before it, but not of a fork", async ({ sessions, store }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 3);
+      const { seq } = await sessions.loadBranch("s");
+      await appendRaw(store, main, compaction("h", "hard", "q1", "a1"));
+      await refused(sessions.revertBranch({ ...main, toSeq: seq }), "position_not_on_branch", { seq });
+      await sessions.revertBranch({ ...main, toSeq: 1 });
+      expect((await sessions.loadBranch("s")).messages).toEqual([]);
+      await sessions.forkBranch({ ...main, newBranchId: "f", fromSeq: seq });
+      expect(idsOf((await sessions.loadBranch("s", "f")).messages)).toEqual(["q1", "a1", "q2", "a2", "q3", "a3"]);
+    });
+
+    test("of a fork leaves its parent as it is", async ({ sessions, store }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 2);
+      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await appendRaw(store, on("f"), compaction("h", "hard", "q1", "a2"));
+      await talk(sessions, on("f"), 3);
+      expect(idsOf((await sessions.loadBranch("s", "f")).messages)).toEqual(["h.sum", "q3", "a3"]);
+      expect(idsOf((await sessions.loadBranch("s", "main")).messages)).toEqual(["q1", "a1", "q2", "a2"]);
+      await refused(sessions.forkBranch({ ...on("f"), from: "a1" }), "message_not_on_branch", {
+        replacements: ["h.sum"],
+      });
+    });
+
+    test("of messages that are not there is refused and not written", async ({ sessions }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1);
+      const turn = await sessions.beginTurn(main, "go");
+      const { seq } = await sessions.loadBranch("s");
+      await refused(turn.append(compaction("h", "hard", "nobody", "a1")), "event_invalid");
+      await refused(turn.append(compaction("h", "hard", "a1", "q1")), "event_invalid");
+      expect((await sessions.loadBranch("s")).seq).toBe(seq);
+      await turn.commit();
+    });
+  });
+}
