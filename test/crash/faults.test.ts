@@ -25,7 +25,7 @@ function expectReadOnly({ history }: Subject): void {
 
 async function expectUsable(subject: Subject): Promise<void> {
   expect(await subject.check()).toEqual([]);
-  expect((await subject.write({ ops: 40 })).wasClosed).toBe(true);
+  expect(await subject.write({ ops: 40 })).toMatchObject({ wasClosed: true });
   expect(subject.history.refusals).toEqual([]);
   expect(await subject.check()).toEqual([]);
 }

@@ -5,10 +5,10 @@ import { storeKinds } from "./stores.ts";
 
 describe.each(storeKinds)("several writers on one store: $name", { timeout: timeoutMs }, (kind) => {
   test("a short history has an order in which every answer is right", async () => {
-    await holds(explained(kind), 40);
+    await holds(explained(kind), 80);
   });
 
   test("a long history keeps what was acknowledged, in order, and refuses only with reason", async () => {
-    await holds(legal(kind), 25);
+    await holds(legal(kind), 40);
   });
 });

@@ -144,6 +144,7 @@ export class Model {
   append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}) {
     const branch = this.#branch(ref);
     if (events.length === 0) throw new Refusal("invalid_argument", {});
+    if (options.release && options.epoch === undefined && !options.claim) throw new Refusal("invalid_argument", {});
     refuseTwins(ref, events);
     const first = findRepeat(ref, branch, events);
     if (first !== undefined) {

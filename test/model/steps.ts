@@ -120,7 +120,7 @@ const calls: Record<string, (past: Past, fields: Record<string, number> & Step) 
       ...(epoch === 9 && { claim: { runId: runIds[run! % 2], owner: `o${run! >> 1}`, leaseMs: 10 } }),
       ...(header! < 4 && { header: { [`h${header! % 2}`]: header! < 2 ? past.count : null } }),
     };
-    const released = release === 0 && ("epoch" in options || "claim" in options) && { release: true };
+    const released = release === 0 && { release: true };
     // Four is none at all.
     return call("append", ref, freshFacts(past, (facts! + 1) % 5), { ...options, ...released });
   },

@@ -6,5 +6,5 @@ import { storeKinds } from "./stores.ts";
 const names = storeKinds.map((kind) => kind.name).join(", ");
 
 test(`${names} and the model show the same after every step`, { timeout: timeoutMs }, async () => {
-  await holds(sideBySide(storeKinds), 40);
+  await holds(sideBySide(storeKinds), 100);
 });

@@ -14,6 +14,7 @@ import type { Change } from "./commit.ts";
 import { idsOf, readOwn } from "./own-log.ts";
 import { claimRun, dropClaim } from "./runs.ts";
 import type { Sessions } from "./sessions.ts";
+import type { BranchState } from "./state.ts";
 
 export function append(
   sessions: Sessions,
@@ -42,22 +43,30 @@ export function append(
   const bytes = log.extend(events, now, options.header);
   const header = mergePatch(branch.record.header, options.header ?? {});
   branch.record = { ...branch.record, seq: last, activeAt: now, header };
-  for (const [i, event] of events.entries()) {
-    ids.set(event.id, first + i);
-    fresh.set(first + i, { seq: first + i, id: event.id, data: event.data });
-  }
+  remember(branch, events, first, change);
   change.operations.push({ kind: "append", path: log.path, at: before.end.offset, bytes });
   change.undo.push(() => {
     branch.record = before.record;
     log.reset(before.end);
   });
-  change.done.push(() => {
-    fresh.clear();
-    sessions.watchers.tell(ref);
-  });
+  change.done.push(() => sessions.watchers.tell(ref));
   sessions.touch(session, now, change);
   sessions.grow(branch);
   return { first, last, ...(claim && { claim }) };
+}
+
+/** Makes facts known by their ids; until they are in the file, whole. */
+export function remember(
+  { ids, fresh }: BranchState,
+  events: readonly NewEvent[],
+  first: number,
+  change: Change,
+): void {
+  for (const [i, event] of events.entries()) {
+    ids?.set(event.id, first + i);
+    fresh.set(first + i, { seq: first + i, id: event.id, data: event.data });
+  }
+  change.done.push(() => fresh.clear());
 }
 
 /** A branch's first facts have ids of their own. */

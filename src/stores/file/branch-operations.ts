@@ -1,6 +1,6 @@
 import { BoughError } from "../../base/errors.ts";
 import { type BranchRecord, type BranchRef, type NewBranch, refuse, withDescendants } from "../../log/index.ts";
-import { checkFirstFacts } from "./append.ts";
+import { checkFirstFacts, remember } from "./append.ts";
 import { BranchLog } from "./branch-log.ts";
 import type { Change } from "./commit.ts";
 import { releaseContentOf } from "./content.ts";
@@ -53,6 +53,8 @@ export function createBranchIn(
   const bytes = log.begin({ ...ref, order, ...(parent && { parent }), header }, events, now);
   const record = { ...ref, createdAt: now, activeAt: now, seq: log.end.seq - 1, ...(parent && { parent }), header };
   const branch = newBranch(session, name, path, log, { record, order });
+  branch.ids = new Map();
+  remember(branch, events, (parent?.seq ?? 0) + 1, change);
   change.operations.push({ kind: "append", path: log.path, at: 0, bytes });
   session.branchNames.set(name, input.id);
   session.branches.set(input.id, branch);

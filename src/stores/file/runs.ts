@@ -106,7 +106,10 @@ function setClaim(sessions: Sessions, session: SessionState, claim: RunClaim, ch
 
 function extend(sessions: Sessions, session: SessionState, claim: RunClaim, change: Change): RunClaim {
   const path = setClaim(sessions, session, claim, change);
-  change.local.push(() => sessions.disk.write(path, encodeClaim(claim)));
+  change.local.push(() => {
+    // The same change may have given it back.
+    if (session.claims.get(claim.branchId) === claim) sessions.disk.write(path, encodeClaim(claim));
+  });
   return { ...claim };
 }
 

@@ -146,6 +146,15 @@ export function appendClaimCases(contract: Contract): void {
       });
     });
 
+    contract.test("a release of nobody's claim is refused and nothing is written", async ({ store }) => {
+      const main = await givenSession(store, { events: facts("e", 1) });
+      await store.claimRun(main, run);
+      await unchanged(store, main, async () => {
+        await refused(store.append(main, facts("a", 1), { release: true }), "invalid_argument");
+        await refused(store.append(main, facts("e", 1), { release: true }), "invalid_argument");
+      });
+    });
+
     contract.test("a repeat releases nothing: the slot may be another run's by now", async ({ store }) => {
       const main = await givenSession(store);
       const { epoch } = await store.claimRun(main, run);

@@ -3,7 +3,17 @@
 // send the ioctl.
 
 import { execFile, execFileSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -55,8 +65,13 @@ export class PowerSocket {
     return folder;
   };
 
-  /** Cuts the power under the process, then ends it. */
+  /**
+   * Cuts the power under the process, then ends it. The process stands still first: a sync that is under way in the
+   * moment of the ioctl may report success although its data is gone, which no disk does.
+   */
   strike = async (child) => {
+    child.kill("SIGSTOP");
+    while (!standsStill(child.pid)) await new Promise((resolve) => setTimeout(resolve, 1));
     const [command, ...args] = this.#helper;
     await run(command, [...args, this.#mountPoint]);
     child.kill("SIGKILL");
@@ -96,6 +111,17 @@ export class PowerSocket {
       if (!/busy/.test(error.stderr)) throw error;
     }
     return !this.#isMounted;
+  }
+}
+
+/** Whether every thread of the process is stopped, or gone. */
+function standsStill(pid) {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/stat`, "utf8"));
+    return threads.every((stat) => /[TtZX]/.test(stat.slice(stat.lastIndexOf(")") + 2)[0]));
+  } catch (error) {
+    if (error.code === "ENOENT" || error.code === "ESRCH") return !existsSync(`/proc/${pid}`);
+    throw error;
   }
 }
 

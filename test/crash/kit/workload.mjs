@@ -21,6 +21,7 @@ export function isPooled(id) {
 const refusals = new Set([
   "session_not_found",
   "session_exists",
+  "version_conflict",
   "branch_not_found",
   "branch_exists",
   "branch_has_children",
