@@ -14,7 +14,7 @@ import {
   searchText,
 } from "./json.ts";
 
-const check = (value: unknown, depth = 64) => checkJson(value, "The value", depth);
+const check = (value: unknown, depth = 64) => checkJson(value, "The value", { ...metadataLimits, depth });
 
 function codeOf(work: () => unknown): string | undefined {
   try {
@@ -78,12 +78,17 @@ describe("checkJson", () => {
     ["an instance of a class", new (class Point {})()],
     ["a promise", { a: Promise.resolve() }],
     ["an own key __proto__", JSON.parse('{"a":{"__proto__":1}}')],
-    ["a key constructor", { constructor: 1 }],
-    ["a key prototype", [{ prototype: 1 }]],
   ];
   test.each(bad)("%s is refused", (_, value) => {
     expect(codeOf(() => check(value))).toBe("invalid_argument");
     expect(codeOf(() => encodeJson(value, "The value", factLimits))).toBe("invalid_argument");
+  });
+
+  test("the keys constructor and prototype are ordinary in a fact and refused in metadata", () => {
+    for (const value of [{ constructor: 1 }, { a: [{ prototype: 1 }] }]) {
+      expect(codeOf(() => encodeJson(value, "The value", factLimits))).toBeUndefined();
+      expect(codeOf(() => encodeJson(value, "The value", metadataLimits))).toBe("invalid_argument");
+    }
   });
 
   test("a depth of 64 passes, 65 is refused, for objects and arrays", () => {
@@ -115,7 +120,7 @@ describe("checkJson", () => {
 
 describe("encodeJson", () => {
   test("the size is counted in bytes of UTF-8", () => {
-    const limits = { depth: 4, bytes: 12 };
+    const limits = { ...factLimits, depth: 4, bytes: 12 };
     expect(encodeJson("0123456789", "It", limits)).toHaveLength(12);
     expect(codeOf(() => encodeJson("01234567890", "It", limits))).toBe("limit_exceeded");
     expect(encodeJson("\u00e9".repeat(5), "It", limits)).toHaveLength(7);

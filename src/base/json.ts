@@ -8,18 +8,23 @@ export type JsonObject = { [key: string]: Json };
 export interface JsonLimits {
   depth: number;
   bytes: number;
+  /** Keys that no object may have. */
+  forbidden: ReadonlySet<string>;
 }
 
-/** A fact: deep enough for any tool's output, shallow enough that V8 can always write it out again. */
-export const factLimits: JsonLimits = { depth: 64, bytes: 8 * 1024 * 1024 };
-/** Metadata and state are copied into listings, so they stay small. */
-export const metadataLimits: JsonLimits = { depth: 16, bytes: 64 * 1024 };
+/** The one key that is not an ordinary property when it is copied. */
+const unsafeKeys = new Set(["__proto__"]);
+/** Patches are merged by whoever uses them, and not everybody merges with care. */
+const unsafeInPatches = new Set(["__proto__", "constructor", "prototype"]);
 
-const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
+/** A fact: deep enough for any tool's output, shallow enough that V8 can always write it out again. */
+export const factLimits: JsonLimits = { depth: 64, bytes: 8 * 1024 * 1024, forbidden: unsafeKeys };
+/** Metadata and state are copied into listings, so they stay small. */
+export const metadataLimits: JsonLimits = { depth: 16, bytes: 64 * 1024, forbidden: unsafeInPatches };
 
 /** The text of a JSON value that can be stored; refuses what would not come back the same. */
 export function encodeJson(value: unknown, what: string, limits: JsonLimits): string {
-  checkJson(value, what, limits.depth);
+  checkJson(value, what, limits);
   const text = JSON.stringify(value);
   // Every UTF-16 unit is at most three bytes, so most texts need no counting.
   if (text.length * 3 > limits.bytes && utf8Length(text) > limits.bytes) {
@@ -31,7 +36,11 @@ export function encodeJson(value: unknown, what: string, limits: JsonLimits): st
 }
 
 /** Refuses values that JSON can't carry (undefined inside arrays, NaN, functions, class instances, cycles) or that are too deep. */
-export function checkJson(value: unknown, what: string, depthLeft: number): asserts value is Json {
+export function checkJson(value: unknown, what: string, limits: Pick<JsonLimits, "depth" | "forbidden">): void {
+  checkAt(value, what, limits.depth, limits.forbidden);
+}
+
+function checkAt(value: unknown, what: string, depthLeft: number, forbidden: ReadonlySet<string>): void {
   if (value === null || typeof value === "string" || typeof value === "boolean") return;
   if (typeof value === "number") {
     if (!Number.isFinite(value)) invalid(what, "numbers must be finite");
@@ -42,7 +51,7 @@ export function checkJson(value: unknown, what: string, depthLeft: number): asse
     throw new BoughError("limit_exceeded", `${what} is nested too deeply.`, { data: { what } });
   }
   if (Array.isArray(value)) {
-    for (const item of value) checkJson(item, what, depthLeft - 1);
+    for (const item of value) checkAt(item, what, depthLeft - 1, forbidden);
     return;
   }
   const prototype = Object.getPrototypeOf(value);
@@ -51,9 +60,9 @@ export function checkJson(value: unknown, what: string, depthLeft: number): asse
     if (Object.getPrototypeOf(prototype) !== null) invalid(what, "only plain objects can be stored");
   }
   for (const key of Object.keys(value)) {
-    if (forbiddenKeys.has(key)) invalid(what, `the key "${key}" is not allowed`);
+    if (forbidden.has(key)) invalid(what, `the key "${key}" is not allowed`);
     const item = (value as Record<string, unknown>)[key];
-    if (item !== undefined) checkJson(item, what, depthLeft - 1);
+    if (item !== undefined) checkAt(item, what, depthLeft - 1, forbidden);
   }
 }
 

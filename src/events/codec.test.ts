@@ -191,8 +191,6 @@ describe("what JSON can't carry is refused although the schema takes it", () => 
     ["undefined in an array", { list: [1, undefined] }, "invalid_argument"],
     ["a hole in an array", { list: new Array(2) }, "invalid_argument"],
     ["__proto__", JSON.parse('{"__proto__":{"polluted":true}}'), "invalid_argument"],
-    ["constructor", { a: { constructor: 1 } }, "invalid_argument"],
-    ["prototype", { a: [{ prototype: 1 }] }, "invalid_argument"],
   ];
 
   test.each(values)("%s", (_name, value, code) => {

@@ -160,8 +160,8 @@ async function hold(
     const { turnId, drafts } = decide(view);
     const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
-      const { claim } = await appendClaiming(context, ref, drafts, step);
-      return new HeldTurn(context, ref, turnId, claim!);
+      const { claim, facts } = await appendClaiming(context, ref, drafts, step);
+      return new HeldTurn(context, ref, turnId, claim!, facts.at(-1)!.seq);
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
@@ -174,13 +174,16 @@ class HeldTurn implements TurnWriter {
   readonly claim: RunClaim;
   readonly #context: Context;
   readonly #inFlight = new Set<Promise<unknown>>();
+  /** Where this turn's facts ended when it last wrote. */
+  #seq: number;
   #closed = false;
 
-  constructor(context: Context, ref: BranchRef, turnId: string, claim: RunClaim) {
+  constructor(context: Context, ref: BranchRef, turnId: string, claim: RunClaim, seq: number) {
     this.#context = context;
     this.ref = ref;
     this.turnId = turnId;
     this.claim = claim;
+    this.#seq = seq;
   }
 
   get runId(): string {
@@ -256,10 +259,13 @@ class HeldTurn implements TurnWriter {
 
   async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
-    const { view } = await this.#context.views.load(this.ref);
+    // T1: nobody else adds to this turn, so the view at its last fact has all of it.
+    const { views } = this.#context;
+    const view = views.cachedAt(this.ref, this.#seq) ?? (await views.load(this.ref)).view;
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
     const header = turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { ...options, epoch, header });
+    this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
     if (options.release) this.#closed = true;
     return facts;
   }

@@ -84,6 +84,12 @@ export class Views {
     });
   }
 
+  /** The cached view, if it is exactly at this position: for whoever knows that nothing of theirs came after it. */
+  cachedAt(ref: BranchRef, seq: number): BranchView | undefined {
+    const view = this.#entries.get(keyOf(ref))?.view;
+    return view?.seq === seq ? view : undefined;
+  }
+
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
     return (await this.#cold(ref, seq, undefined)).view;

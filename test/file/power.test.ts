@@ -2,13 +2,14 @@
 // session each, at the same time; a memory store a lane is the oracle. What was answered is there, what was not may be,
 // wholly or not at all, and what is found is always a store that goes on.
 
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock, snapshotStore } from "../../src/testing/index.ts";
 import { content } from "./kit.ts";
-import { type Chance, seeded, SimulatedDisk } from "./simulated-disk.ts";
+import { type Chance, SimulatedDisk, seeded } from "./simulated-disk.ts";
 
 type Step = (store: Store) => Promise<unknown>;
 
@@ -25,7 +26,12 @@ async function nextStep(oracle: Store, sessionId: string, round: number, chance:
   }));
   if (!(await oracle.getSession(sessionId))) {
     return (store) =>
-      store.createSession({ id: sessionId, metadata: { round }, state: {}, branch: { id: "main", header: {}, events } });
+      store.createSession({
+        id: sessionId,
+        metadata: { round },
+        state: {},
+        branch: { id: "main", header: {}, events },
+      });
   }
   const branches = await oracle.listBranches(sessionId);
   const { branchId, seq } = pick(branches);
@@ -37,10 +43,11 @@ async function nextStep(oracle: Store, sessionId: string, round: number, chance:
     (store) => store.append(ref, events, { header: { round, at } }),
     (store) => store.append(ref, events, { claim: run }),
     (store) => store.append(ref, events, { claim: run, release: true }),
-    (store) => store.createBranch(sessionId, { id: `b${round % 4}`, header: {}, events, parent: { branchId, seq: at } }),
+    (store) =>
+      store.createBranch(sessionId, { id: `b${round % 4}`, header: {}, events, parent: { branchId, seq: at } }),
     (store) => store.updateSession(sessionId, { state: { round }, metadata: { [`k${round % 3}`]: round } }),
     (store) => store.saveCheckpoint(ref, { id: `c${round % 5}`, seq: at, data: { round } }),
-    (store) => store.deleteCheckpoints(ref, [`c${Math.floor(chance() * 5)}`]),
+    (store) => store.deleteCheckpoints(ref, [`c${at % 5}`]),
     (store) => store.putContent(ref, contents[round % 2]!),
     (store) => store.deleteContent(ref, contents[round % 2]!.id),
     (store) => store.deleteBranch({ sessionId, branchId: `b${round % 4}` }, { recursive: true }),
@@ -55,10 +62,15 @@ async function nextStep(oracle: Store, sessionId: string, round: number, chance:
 async function pictureOf(store: Store, sessionId: string): Promise<unknown> {
   const { sessions, runs } = await snapshotStore(store);
   const session = sessions.find(({ record }) => record.id === sessionId);
-  return {
-    session: session && { ...session, branches: session.branches.map((branch) => ({ ...branch, segment: undefined })) },
-    runs: runs.filter((claim) => claim.sessionId === sessionId).map((claim) => ({ ...claim, epoch: 0 })),
-  };
+  return JSON.parse(
+    JSON.stringify({
+      session: session && {
+        ...session,
+        branches: session.branches.map((branch) => ({ ...branch, segment: undefined })),
+      },
+      runs: runs.filter((claim) => claim.sessionId === sessionId).map((claim) => ({ ...claim, epoch: 0 })),
+    }),
+  );
 }
 
 const outcome = (done: Promise<unknown>) =>
@@ -123,11 +135,16 @@ async function cutOnce(seed: number): Promise<number> {
   if (chance() < 0.5) {
     // Once more, while it is being opened.
     found.cutAt = 1 + Math.floor(chance() * 200);
-    await fileStore(base, { files: found }).then((store) => store.close()).catch(() => {});
+    await fileStore(base, { files: found })
+      .then((store) => store.close())
+      .catch(() => {});
     found = found.afterPowerLoss(chance, keep);
   }
   const store = await fileStore(base, { files: found, clock: manualClock(2_000_000_000_000) });
-  for (const lane of all) expect(lane.possible, lane.sessionId).toContainEqual(await pictureOf(store, lane.sessionId));
+  for (const { possible, sessionId } of all) {
+    const picture = await pictureOf(store, sessionId);
+    if (!possible.some((each) => isDeepStrictEqual(each, picture))) expect(picture, sessionId).toEqual(possible.at(-1));
+  }
   const { problems } = await store.maintain();
   expect(problems.filter(({ code, branchId }) => code === "corrupt" || branchId !== undefined)).toEqual([]);
   await store.createSession({ id: "new", metadata: {}, state: {}, branch: { id: "main", header: {}, events: [] } });

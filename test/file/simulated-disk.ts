@@ -257,7 +257,7 @@ function emptyDirectory(): Directory {
 }
 
 function survived({ safe, pending }: File, chance: Chance, keep: number): Buffer {
-  let data = Buffer.from(safe);
+  let data: Buffer = Buffer.from(safe);
   for (const change of pending) {
     if ("size" in change) {
       if (chance() < keep) data = resize(data, change.size);
@@ -280,7 +280,9 @@ function put(data: Buffer, at: number, bytes: Buffer): Buffer {
 }
 
 function resize(data: Buffer, size: number): Buffer {
-  return size <= data.length ? Buffer.from(data.subarray(0, size)) : Buffer.concat([data, Buffer.alloc(size - data.length)]);
+  return size <= data.length
+    ? Buffer.from(data.subarray(0, size))
+    : Buffer.concat([data, Buffer.alloc(size - data.length)]);
 }
 
 function errno(code: string): Error {

@@ -6,7 +6,7 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { Disk } from "./disk.ts";
-import { formatVersion, paths } from "./layout.ts";
+import { formatVersion, paths, standingDirectories } from "./layout.ts";
 import { seal, unseal } from "./seal.ts";
 
 const perGeneration = 2 ** 24;
@@ -30,6 +30,9 @@ export class Identity {
   /** Takes the next generation. `store_too_new`, `store_corrupt`. */
   static async open(disk: Disk): Promise<Identity> {
     const identity = new Identity(disk, readGeneration(disk));
+    // Made first, so that the replacement below puts their names on the disk as well: what is synced inside them counts
+    // from then on.
+    for (const directory of standingDirectories) disk.ensureDirectory(directory);
     await identity.renew();
     return identity;
   }

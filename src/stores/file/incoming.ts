@@ -52,7 +52,6 @@ export class Incoming {
 
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     const { files } = this.#disk;
-    this.#disk.ensureDirectory(paths.incoming);
     await writeSynced(files, this.#disk.absolute(path), bytes);
     await files.syncDirectory(this.#disk.absolute(paths.incoming));
   }

@@ -14,6 +14,9 @@ export const paths = {
   trash: "trash",
 } as const;
 
+/** There from the first opening on. */
+export const standingDirectories = [paths.wal, paths.sessions, paths.incoming, paths.trash];
+
 export const inSession = {
   document: (session: string) => `${session}/session.json`,
   branches: (session: string) => `${session}/branches`,

@@ -88,7 +88,6 @@ export class Wal {
 
   #begin(pieces: Uint8Array[]): OpenWal {
     const number = this.#nextTicket();
-    this.#disk.ensureDirectory(paths.wal);
     const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
     pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
     this.#open = { number, handle, bytes: 0, listed: false };
