@@ -312,6 +312,7 @@ export async function syncAll(disk: Disk, dirty: Dirty): Promise<void> {
       }
     }),
   );
+  disk.dropLinked(dirty);
 }
 
 async function syncFile(disk: Disk, path: string): Promise<void> {

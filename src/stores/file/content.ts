@@ -1,5 +1,5 @@
 // Content: bytes stored once a session, and the references of branches to them. New bytes are written and synced outside
-// the session first; the record that refers to them also moves them to their place.
+// the session first; the record that refers to them also links them to their place.
 
 import { crc32 } from "node:zlib";
 import { type BranchRef, type ContentRecord, compareText } from "../../log/index.ts";
@@ -37,7 +37,7 @@ export function putContent(
     if (incoming === undefined) throw new BytesWanted();
     const path = assetPath(session, id);
     change.needs(path);
-    change.operations.push({ kind: "move", from: incoming, path });
+    change.operations.push({ kind: "link", from: incoming, path });
   }
   const record: ContentRecord = {
     id,

@@ -21,7 +21,8 @@ export type FileOperation =
   | { readonly kind: "append"; readonly path: string; readonly at: number; readonly bytes: Uint8Array }
   /** Makes these bytes the whole file. */
   | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array }
-  | { readonly kind: "move"; readonly from: string; readonly path: string }
+  /** Gives a file that is on the disk a second name; the first goes when the second is on the disk too. */
+  | { readonly kind: "link"; readonly from: string; readonly path: string }
   | { readonly kind: "remove"; readonly path: string }
   | { readonly kind: "remove-tree"; readonly path: string }
   /** When the session was last active; the checkpoint writes it into the session's document. */
@@ -33,6 +34,8 @@ export interface Dirty {
   readonly directories: Set<string>;
   /** What was removed: these paths may not be used again before a checkpoint (see commit.ts, C5). */
   readonly removed: Set<string>;
+  /** Files that got a second name, by that name. */
+  readonly linked: Map<string, string>;
 }
 
 const openHandles = 256;
@@ -41,6 +44,8 @@ export class Disk {
   readonly files: Files;
   readonly base: string;
   readonly #handles = new Map<string, number>();
+  /** First names that may not go yet. */
+  readonly #linked = new Set<string>();
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
   #closed = false;
@@ -161,6 +166,19 @@ export class Disk {
     return dirty;
   }
 
+  /** Whether the file got a second name that is not known to be on the disk. */
+  isLinked(from: string): boolean {
+    return this.#linked.has(from);
+  }
+
+  /** Drops the first names of files whose second ones are on the disk. */
+  dropLinked({ linked }: Dirty): void {
+    for (const from of linked.values()) {
+      this.#linked.delete(from);
+      this.remove(from);
+    }
+  }
+
   /** Erases what was moved to the trash. */
   async emptyTrash(): Promise<void> {
     for (const name of this.list(paths.trash)) await this.files.removeTree(this.absolute(`${paths.trash}/${name}`));
@@ -182,29 +200,56 @@ export class Disk {
       case "write":
         this.write(path, operation.bytes);
         return;
-      case "move":
-        this.#move(operation.from, path);
+      case "link":
+        this.#link(operation.from, path);
         return;
       case "remove":
         this.#dirty.removed.add(path);
+        this.#unlinkSource(path);
         this.remove(path);
         return;
       case "remove-tree":
         this.#dirty.removed.add(path);
-        this.#move(path, `${paths.trash}/${++this.#trashed}`);
+        this.#trash(path);
         return;
       case "active":
         return;
     }
   }
 
-  /** A source that is not there has been moved already (D4). */
-  #move(from: string, to: string): void {
+  /** A first name that is not there was dropped when the second was safe (D4). */
+  #link(from: string, to: string): void {
     this.ensureDirectory(dirname(to));
-    this.#forgetTree(from);
-    this.#forgetFile(to);
-    if (!this.#ifThere(() => this.files.rename(this.absolute(from), this.absolute(to)))) return;
-    this.#dirty.directories.add(dirname(from)).add(dirname(to));
+    const [source, target] = [this.absolute(from), this.absolute(to)];
+    try {
+      if (!this.files.link(source, target)) {
+        this.remove(to);
+        this.files.link(source, target);
+      }
+    } catch (error) {
+      if (isMissing(error)) return;
+      throw error;
+    }
+    this.#dirty.files.add(to);
+    this.#dirty.directories.add(dirname(to));
+    this.#dirty.linked.set(to, from);
+    this.#linked.add(from);
+  }
+
+  #trash(path: string): void {
+    const to = `${paths.trash}/${++this.#trashed}`;
+    this.#forgetTree(path);
+    for (const linked of this.#dirty.linked.keys()) if (linked.startsWith(`${path}/`)) this.#unlinkSource(linked);
+    if (!this.#ifThere(() => this.files.rename(this.absolute(path), this.absolute(to)))) return;
+    this.#dirty.directories.add(dirname(path)).add(paths.trash);
+  }
+
+  #unlinkSource(to: string): void {
+    const from = this.#dirty.linked.get(to);
+    if (from === undefined) return;
+    this.#dirty.linked.delete(to);
+    this.#linked.delete(from);
+    this.remove(from);
   }
 
   #ifThere(change: () => void): boolean {
@@ -288,5 +333,5 @@ export class Disk {
 }
 
 function nothingDirty(): Dirty {
-  return { files: new Set(), directories: new Set(), removed: new Set() };
+  return { files: new Set(), directories: new Set(), removed: new Set(), linked: new Map() };
 }

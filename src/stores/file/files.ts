@@ -23,6 +23,8 @@ export interface Files {
   /** The names in a directory; none when it does not exist. */
   list(path: string): string[];
   rename(from: string, to: string): void;
+  /** Gives a file a second name, or makes a copy where it can't have one; false when the name is taken. */
+  link(from: string, to: string): boolean;
   unlink(path: string): void;
   removeTree(path: string): Promise<void>;
   /** Resolves when the directory's entries are on the disk. */

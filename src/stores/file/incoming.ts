@@ -22,7 +22,7 @@ export class Incoming {
     return this.#current.has(path);
   }
 
-  /** Writes the bytes, lets `use` move them to their place, and removes them if it did not. */
+  /** Writes the bytes, lets `use` link them to their place, and removes them if it did not. */
   async bring<T>(bytes: Uint8Array, use: (path: string) => Promise<T>): Promise<T> {
     const path = `${paths.incoming}/${++this.#count}`;
     this.#current.add(path);
@@ -34,7 +34,7 @@ export class Incoming {
       this.#discard(path);
       return result;
     } catch (error) {
-      // After a failed write the record that moves the bytes may be durable, so the next opening decides.
+      // After a failed write the record that links the bytes may be durable, so the next opening decides.
       if (!BoughError.is(error, "store_read_only")) this.#discard(path);
       throw error;
     } finally {
@@ -44,7 +44,7 @@ export class Incoming {
 
   #discard(path: string): void {
     try {
-      this.#disk.remove(path);
+      if (!this.#disk.isLinked(path)) this.#disk.remove(path);
     } catch (error) {
       this.#fail(error);
     }

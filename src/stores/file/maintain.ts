@@ -46,7 +46,7 @@ export async function maintain(
 function cleanIncoming({ disk }: Sessions, isIncoming: (path: string) => boolean, findings: Findings): void {
   for (const name of disk.list(paths.incoming)) {
     const path = `${paths.incoming}/${name}`;
-    if (isIncoming(path)) continue;
+    if (isIncoming(path) || disk.isLinked(path)) continue;
     disk.remove(path);
     findings.problems.push({ code: "orphan", detail: `${disk.absolute(path)} was never referred to; removed.` });
   }

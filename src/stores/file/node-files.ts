@@ -18,6 +18,7 @@ export const nodeFiles: Files = {
   makeDirectory,
   list,
   rename: (from, to) => fs.renameSync(from, to),
+  link,
   unlink: (path) => fs.unlinkSync(path),
   removeTree: (path) => fs.promises.rm(path, { recursive: true, force: true }),
   syncDirectory,
@@ -32,6 +33,20 @@ function makeDirectory(path: string): boolean {
     if (errnoOf(error) === "EEXIST") return false;
     throw error;
   }
+}
+
+function link(from: string, to: string): boolean {
+  try {
+    fs.linkSync(from, to);
+    return true;
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === "EEXIST") return false;
+    if (code === "ENOENT") throw error;
+  }
+  // Some file systems have no second names.
+  fs.copyFileSync(from, to);
+  return true;
 }
 
 function list(path: string): string[] {

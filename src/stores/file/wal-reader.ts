@@ -96,8 +96,8 @@ function readOperations(body: Buffer): FileOperation[] {
         return { kind: "append", path: head[1], at: head[2], bytes: take(head[3]) };
       case "write":
         return { kind: "write", path: head[1], bytes: take(head[2]) };
-      case "move":
-        return { kind: "move", from: head[1], path: head[2] };
+      case "link":
+        return { kind: "link", from: head[1], path: head[2] };
       case "active":
         return { kind: "active", path: head[1], at: head[2] };
       default:

@@ -146,7 +146,7 @@ function encodeRecord(operations: readonly FileOperation[], pieces: Uint8Array[]
 export type OperationHead =
   | ["append", path: string, at: number, length: number]
   | ["write", path: string, length: number]
-  | ["move", from: string, path: string]
+  | ["link", from: string, path: string]
   | ["remove", path: string]
   | ["remove-tree", path: string]
   | ["active", path: string, at: number];
@@ -159,8 +159,8 @@ function encodeOperation(operation: FileOperation, payloads: Uint8Array[]): Oper
     case "write":
       payloads.push(operation.bytes);
       return ["write", operation.path, operation.bytes.length];
-    case "move":
-      return ["move", operation.from, operation.path];
+    case "link":
+      return ["link", operation.from, operation.path];
     case "active":
       return ["active", operation.path, operation.at];
     default:

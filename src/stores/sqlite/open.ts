@@ -12,7 +12,7 @@ import { whenFree } from "./busy.ts";
 import { Connection } from "./connection.ts";
 import { checkSqlite, loadDriver } from "./driver.ts";
 import { corrupt, explain } from "./faults.ts";
-import { applicationId, checkVersion, migrate } from "./schema.ts";
+import { applicationId, checkVersion, migrate, newestVersion } from "./schema.ts";
 
 const memoryPath = ":memory:";
 // An append touches about six pages; checkpoints, which sync twice more, should still be rare.
@@ -33,22 +33,47 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
   }
 }
 
+/** What holds for this connection only. The lock is waited for outside SQLite (busy.ts). */
+const settings = `PRAGMA busy_timeout = 0; PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;
+  PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${walBytesKept}`;
+
+interface State {
+  readonly version: string;
+  readonly synchronous: number;
+  readonly journal_mode: string;
+  readonly user_version: number;
+  readonly application_id: number;
+}
+
 /** Any of these may be the first to touch the file, and so may meet another process that recovers or closes it. */
 async function prepare(connection: Connection, path: string, busyTimeoutMs: number): Promise<void> {
   const free = <T>(work: () => T): Promise<T> => whenFree(work, busyTimeoutMs);
-  checkSqlite(connection.get<{ version: string }>("SELECT sqlite_version() AS version")!.version);
-  connection.exec("PRAGMA busy_timeout = 0");
-  await free(() => connection.exec("PRAGMA foreign_keys = OFF"));
-  await free(() => connection.exec("PRAGMA synchronous = FULL"));
-  await free(() => checkVersion(connection));
-  await free(() => markAsOurs(connection, path));
-  const mode = await free(() => connection.pragma("journal_mode = WAL"));
-  if (mode !== "wal" && path !== memoryPath) throw unsupported(path, `journal_mode is "${mode}", not "wal"`);
-  const synchronous = await free(() => connection.pragma("synchronous"));
+  const walMode = path === memoryPath ? "memory" : "wal";
+  await free(() => connection.exec(settings));
+  let state = await free(() => look(connection));
+  checkSqlite(state.version);
+  if (
+    state.application_id !== applicationId ||
+    state.journal_mode !== walMode ||
+    state.user_version !== newestVersion
+  ) {
+    await free(() => checkVersion(connection));
+    await free(() => markAsOurs(connection, path));
+    await free(() => connection.pragma("journal_mode = WAL"));
+    await migrate(connection, busyTimeoutMs);
+    state = await free(() => look(connection));
+  }
+  const { journal_mode, synchronous } = state;
+  if (journal_mode !== walMode) throw unsupported(path, `journal_mode is "${journal_mode}", not "wal"`);
   if (synchronous !== 2) throw unsupported(path, `synchronous is ${synchronous}, not 2 (FULL)`);
-  await free(() => connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`));
-  await free(() => connection.exec(`PRAGMA journal_size_limit = ${walBytesKept}`));
-  await migrate(connection, busyTimeoutMs);
+}
+
+/** All that is asserted, read back in one statement. */
+function look(connection: Connection): State {
+  return connection.get<State>(
+    `SELECT sqlite_version() AS version, synchronous, journal_mode, user_version, application_id
+      FROM pragma_synchronous, pragma_journal_mode, pragma_user_version, pragma_application_id`,
+  )!;
 }
 
 function markAsOurs(connection: Connection, path: string): void {

@@ -92,6 +92,8 @@ export const migrations: readonly Migration[] = [
   ],
 ];
 
+export const newestVersion = migrations.length;
+
 /** Brings the file to the newest version; `store_too_new` when it is past that. */
 export async function migrate(
   connection: Connection,
