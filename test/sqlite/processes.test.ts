@@ -54,6 +54,21 @@ test("two handles: a claim taken over by one fences the other's epoch out", asyn
   expect(await one.read(main)).toHaveLength(1);
 });
 
+test.runIf(process.platform === "linux")(
+  "a file opened twice in one process keeps its locks: a visitor that closes it can't take the log away",
+  async () => {
+    const path = await freshPath();
+    const first = await opened(path);
+    await givenMain(first);
+    const second = await opened(path);
+    expect((await runChild(["visit", path])).lines).toEqual([{ gone: true }]);
+    await first.append(main, facts("kept", 2));
+    const other = await runChild(["append", path, "other", "1"]);
+    expect(other.lines).toMatchObject([{ first: 3 }]);
+    expect(await second.read(main)).toHaveLength(4);
+  },
+);
+
 test("a watcher hears of another process's append", async () => {
   const path = await freshPath();
   const store = await opened(path);

@@ -28,6 +28,10 @@ export function isBusy(error: unknown): boolean {
   return lookUp(error)?.fault === "busy";
 }
 
+export function isNoDatabase(error: unknown): boolean {
+  return lookUp(error)?.name === "SQLITE_NOTADB";
+}
+
 /** After this the file can't be trusted to take another write from this handle. */
 export function isFatal(error: unknown): boolean {
   const fault = lookUp(error)?.fault;

@@ -5,13 +5,14 @@
 //   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
 //       file tell whose it is without SQLite touching it.
 
-import { closeSync, openSync, readSync } from "node:fs";
+import { statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { whenFree } from "./busy.ts";
 import { Connection } from "./connection.ts";
-import { checkSqlite, loadDriver } from "./driver.ts";
-import { corrupt, explain } from "./faults.ts";
+import { checkSqlite, type Driver, loadDriver } from "./driver.ts";
+import { corrupt, explain, isNoDatabase } from "./faults.ts";
 import { applicationId, checkVersion, migrate, newestVersion } from "./schema.ts";
 
 const memoryPath = ":memory:";
@@ -20,11 +21,11 @@ const checkpointPages = 4000;
 const walBytesKept = 16 * 1024 * 1024;
 
 export async function openConnection(path: string, busyTimeoutMs: number): Promise<Connection> {
-  const { DatabaseSync } = await loadDriver();
-  if (path !== memoryPath) checkFile(path);
+  const driver = await loadDriver();
   let connection: Connection | undefined;
   try {
-    connection = new Connection(new DatabaseSync(path));
+    if (path !== memoryPath) checkFile(driver, path);
+    connection = new Connection(new driver.DatabaseSync(path));
     await prepare(connection, path, busyTimeoutMs);
     return connection;
   } catch (error) {
@@ -91,32 +92,20 @@ function markAsOurs(connection: Connection, path: string): void {
   });
 }
 
-/** Looks at the header without SQLite, which would recover and checkpoint another program's file (O1, O3). */
-function checkFile(path: string): void {
-  const header = readHeader(path);
-  if (header.length === 0) return;
-  if (header.length < 100 || header.toString("latin1", 0, 16) !== "SQLite format 3\0") {
-    throw corrupt(`"${path}" is not a SQLite database.`, { path });
-  }
-  if (header.readUInt32BE(68) !== applicationId) throw notOurs(path);
-}
-
-function readHeader(path: string): Buffer {
+/**
+ * Looks whose file it is, as a file that never changes: SQLite then recovers and checkpoints nothing of another program's
+ * (O1, O3). Through SQLite, because a descriptor of our own would, when closed, take away the locks that another connection
+ * of this process holds on the file, and with them what that connection has acknowledged.
+ */
+function checkFile({ DatabaseSync }: Driver, path: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })?.size) return;
+  const probe = new Connection(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1&mode=ro`));
   try {
-    const file = openSync(path, "r");
-    try {
-      const bytes = Buffer.alloc(100);
-      return bytes.subarray(0, readSync(file, bytes, 0, 100, 0));
-    } finally {
-      closeSync(file);
-    }
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === "ENOENT") return Buffer.alloc(0);
-    throw new BoughError("store_unsupported", `The database "${path}" can't be read (${code}).`, {
-      data: { path, reason: code },
-      cause,
-    });
+    if (probe.pragma("application_id") !== applicationId) throw notOurs(path);
+  } catch (error) {
+    throw isNoDatabase(error) ? corrupt(`"${path}" is not a SQLite database.`, { path }) : error;
+  } finally {
+    probe.close();
   }
 }
 
