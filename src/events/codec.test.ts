@@ -266,13 +266,13 @@ describe("a kind this version does not know", () => {
   test("survives whatever a newer Bough puts into it", () => {
     const key = fc
       .string()
-      .filter((name) => !["type", "at", "v", "__proto__", "constructor", "prototype"].includes(name));
+      .filter((name) => !["type", "at", "v", "__proto__"].includes(name));
     const payload = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 }), { noNullPrototype: true });
     const version = fc.option(fc.integer({ min: 2, max: 99 }), { nil: undefined });
     fc.assert(
       fc.property(payload, version, (rest, v) => {
         const data = JSON.stringify({ type: "moon.rose", ...(v && { v }), at: 1, ...rest });
-        fc.pre(!/"(__proto__|constructor|prototype)":/.test(data));
+        fc.pre(!/"__proto__":/.test(data));
         const { seq: _, ...again } = codec.decode({ seq: 1, id: "e", data });
         expect(codec.encode(again as never).data).toBe(data);
       }),

@@ -106,7 +106,7 @@ export async function loadAtCheckpoint(
   );
 }
 
-export async function applyRetention(context: Context, ref: BranchRef, retention: Retention): Promise<number> {
+async function applyRetention(context: Context, ref: BranchRef, retention: Retention): Promise<number> {
   const records = await context.store.listCheckpoints(ref);
   const doomed = retention.surplus(records, context.clock.now());
   return doomed.length > 0 ? context.store.deleteCheckpoints(ref, doomed) : 0;

@@ -83,7 +83,7 @@ export async function deleteSession({ store, views }: Context, sessionId: string
   views.forgetSession(sessionId);
 }
 
-export function describeSession({ activeAt, ...record }: SessionRecord): Session {
+function describeSession({ activeAt, ...record }: SessionRecord): Session {
   return { ...record, lastActivity: activeAt };
 }
 

@@ -11,8 +11,10 @@ import type { Draft, Fact, Part, Role, ToolOutput, ToolResultPart } from "../eve
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { type BranchView, turnPatch } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
+import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
+import type { Retention } from "./retention.ts";
 
 /** A message on its way in; a text stands for one text part. */
 export interface NewMessage {
@@ -30,6 +32,8 @@ export interface TurnOptions {
   readonly metadata?: JsonObject;
   /** How long the branch is held without a sign of life (default 30 s). */
   readonly leaseMs?: number;
+  /** Clears the checkpoints taken inside the turn when it is committed, unless they are kept for time travel. */
+  readonly retention?: Retention;
 }
 
 /** How a turn closed. */
@@ -152,7 +156,7 @@ export async function saveBranch(context: Context, scope: Scope): Promise<void> 
 async function hold(
   context: Context,
   ref: BranchRef,
-  { runId, leaseMs = defaultLeaseMs }: TurnOptions & { runId: string },
+  { runId, leaseMs = defaultLeaseMs, retention }: TurnOptions & { runId: string },
   decide: (view: BranchView) => { turnId: string; drafts: readonly Draft[] },
 ): Promise<TurnWriter> {
   for (;;) {
@@ -161,7 +165,7 @@ async function hold(
     const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
-      return new HeldTurn(context, ref, turnId, claim!, facts.at(-1)!.seq);
+      return new HeldTurn(context, ref, { turnId, claim: claim!, seq: facts.at(-1)!.seq, retention });
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
@@ -176,14 +180,25 @@ class HeldTurn implements TurnWriter {
   readonly #inFlight = new Set<Promise<unknown>>();
   /** Where this turn's facts ended when it last wrote. */
   #seq: number;
+  readonly #retention: Retention | undefined;
   #closed = false;
 
-  constructor(context: Context, ref: BranchRef, turnId: string, claim: RunClaim, seq: number) {
+  constructor(
+    context: Context,
+    ref: BranchRef,
+    {
+      turnId,
+      claim,
+      seq,
+      retention,
+    }: { turnId: string; claim: RunClaim; seq: number; retention: Retention | undefined },
+  ) {
     this.#context = context;
     this.ref = ref;
     this.turnId = turnId;
     this.claim = claim;
     this.#seq = seq;
+    this.#retention = retention;
   }
 
   get runId(): string {
@@ -202,13 +217,16 @@ class HeldTurn implements TurnWriter {
     return this.#write(drafts, {});
   }
 
-  commit(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
-    return this.#close(close, {
+  async commit(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
+    const { turnId } = this;
+    const facts = await this.#close(close, {
       ...stamp(this.#context),
       type: "turn.committed",
-      turnId: this.turnId,
+      turnId,
       ...outcome(close),
     });
+    if (this.#retention) await clearTurnCheckpoints(this.#context, this.ref, turnId, this.#retention);
+    return facts;
   }
 
   stage(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {

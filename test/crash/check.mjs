@@ -9,7 +9,7 @@ import { checkBranchLog } from "./checks/log.mjs";
 import { checkProjections } from "./checks/projection.mjs";
 import { checkCheckpoints, checkContent, checkSession } from "./checks/records.mjs";
 import { Lives } from "./kit/lives.mjs";
-import { openStoreAt } from "./kit/stores.mjs";
+import { closeStore, openStoreAt } from "./kit/stores.mjs";
 
 export const emptySnapshot = { sessions: [], runs: [] };
 
@@ -48,7 +48,7 @@ export async function checkStore({ name, path, clock, baseline, history, finish 
   } catch (error) {
     return { problems: [{ kind: "broken", text: `the store can't be read: ${error.stack}` }] };
   } finally {
-    await store.close();
+    await closeStore(store);
   }
 }
 

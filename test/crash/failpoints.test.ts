@@ -36,7 +36,7 @@ const arm = (name: string, pass: number) => ({ BOUGH_FAILPOINT: `${name}:${pass}
 describe("a process that dies at a failpoint", () => {
   const cases = failpoints.flatMap((name) => passes.map((pass) => ({ name, pass })));
 
-  inLanes("loses nothing it acknowledged", cases, async ({ name, pass }, expect) => {
+  inLanes("loses nothing it acknowledged", cases, async ({ name, pass }, { expect }) => {
     await withSubject(name, async (subject) => {
       const end = await subject.write({ ops, env: arm(name, pass) });
       if (pass === 1) expect(end.signal, `${name} is never passed`).toBe("SIGKILL");
@@ -50,7 +50,7 @@ describe("a process that dies at a failpoint", () => {
 describe("a process that dies while it opens what another left behind", () => {
   const cases = openings.flatMap(({ first, again }) => first.flatMap((name) => again.map((next) => ({ name, next }))));
 
-  inLanes("loses nothing that was acknowledged", cases, async ({ name, next }, expect) => {
+  inLanes("loses nothing that was acknowledged", cases, async ({ name, next }, { expect }) => {
     await withSubject(name, async (subject) => {
       await subject.write({ ops, env: arm(name, 2) });
       for (const pass of [1, 2]) await subject.write({ openOnly: true, env: arm(next, pass) });

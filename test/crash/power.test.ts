@@ -1,11 +1,24 @@
 // A few power cuts for every run of the suite; the long campaign is npm run test:power.
 
+import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { campaign } from "./kit/campaign.mjs";
 import { PowerSocket } from "./kit/power.mjs";
 
 const seed = process.env.BOUGH_SEED ?? String(Date.now());
 const cutsPerStore = 4;
+
+test("a store that does not sync is found out", { timeout: 180_000 }, async ({ skip }) => {
+  const socket = plugIn(skip);
+  socket.env = { NODE_OPTIONS: `--import=${new URL("kit/no-sync.mjs", import.meta.url)}` };
+  try {
+    const { problems, evidence } = await campaign({ name: "file", deaths: cutsPerStore, seed, ground: socket });
+    expect(problems).toContainEqual(expect.objectContaining({ kind: "lost" }));
+    rmSync(evidence!, { recursive: true });
+  } finally {
+    socket.dispose();
+  }
+});
 
 for (const name of ["file", "sqlite"]) {
   test(`the ${name} store survives power cuts`, { timeout: 180_000 }, async ({ skip }) => {

@@ -73,6 +73,7 @@ export const changing = [
   "datasync",
   "makeDirectory",
   "rename",
+  "link",
   "unlink",
   "removeTree",
   "syncDirectory",

@@ -60,6 +60,10 @@ export class SimulatedDisk implements Files {
     this.#root = root;
   }
 
+  get isOff(): boolean {
+    return this.calls >= this.cutAt;
+  }
+
   /** What is found when the power is back: `keep` of what was not safe is there, by chance. */
   afterPowerLoss(chance: Chance, keep: number): SimulatedDisk {
     const names = new Map<Directory, Map<string, Node>>();
@@ -169,6 +173,15 @@ export class SimulatedDisk implements Files {
       [from, undefined],
       [to, node],
     ]);
+  }
+
+  link(from: string, to: string): boolean {
+    this.#step();
+    const node = this.#find(from);
+    if (!node) throw errno("ENOENT");
+    if (this.#find(to)) return false;
+    this.#rename([[to, node]]);
+    return true;
   }
 
   unlink(path: string): void {

@@ -33,30 +33,31 @@ export interface Given {
 
 export type Case = (name: string, run: (given: Given) => Promise<void>) => void;
 
-/** Registers cases on a kind of store; each has a store of its own, and leaves legal logs behind. */
+/** Registers cases on a kind of store. */
 export function casesOn(place: Place): Case {
-  return (name, run) =>
-    test(name, async () => {
-      const clock = manualClock();
-      const opened = await place.open({ clock });
-      try {
-        const { store } = opened;
-        let others = 0;
-        const sessions = await openSessions(store, { clock, ids: seededIds("id") });
-        const other = async (options: { owner?: string; wrap?: (store: Store) => Store } = {}) => {
-          others += 1;
-          const ids = seededIds(`other${others}`);
-          const { owner, wrap = (same) => same } = options;
-          const second = wrap(await opened.second());
-          return openSessions(second, { clock, ids, ...(owner && { owner }) });
-        };
-        await run({ sessions, store, clock, other });
-        expect(await checkLogs(store)).toEqual([]);
-        await rowsTellTheTruth(store);
-      } finally {
-        await opened.dispose();
-      }
-    });
+  return (name, run) => test(name, () => withGiven(place, run));
+}
+
+/** Runs a case on a store of its own; what it leaves behind must be legal logs, and rows that tell the truth of them. */
+export async function withGiven(place: Place, run: (given: Given) => Promise<void>): Promise<void> {
+  const clock = manualClock();
+  const opened = await place.open({ clock });
+  try {
+    const { store } = opened;
+    let others = 0;
+    const sessions = await openSessions(store, { clock, ids: seededIds("id") });
+    const other: Given["other"] = async ({ owner, wrap = (same: Store) => same } = {}) => {
+      others += 1;
+      const ids = seededIds(`other${others}`);
+      const second = wrap(await opened.second());
+      return openSessions(second, { clock, ids, ...(owner && { owner }) });
+    };
+    await run({ sessions, store, clock, other });
+    expect(await checkLogs(store)).toEqual([]);
+    await rowsTellTheTruth(store);
+  } finally {
+    await opened.dispose();
+  }
 }
 
 /** What listings show of every branch is what a replay of its log gives. */

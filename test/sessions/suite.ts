@@ -8,7 +8,9 @@ import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
 import { casesOn, type Place } from "./kit.ts";
 import { logCases } from "./log.cases.ts";
+import { longCases } from "./long.cases.ts";
 import { objectCases } from "./objects.cases.ts";
+import { propertyCases } from "./property.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
 import { stagedCases } from "./staged.cases.ts";
@@ -32,5 +34,7 @@ export function describeSessions(place: Place): void {
     compactionCases(test);
     logCases(test);
     viewCases(test);
+    longCases(test);
+    propertyCases(place);
   });
 }

@@ -30,14 +30,11 @@ export interface LogEnd extends LogPoint {
 export class Flaw extends Error {
   readonly seq: number;
   readonly offset: number;
-  /** The checksum before it. */
-  readonly seed: number;
 
   constructor(why: string, at: LogPoint) {
     super(why);
     this.seq = at.seq;
     this.offset = at.offset;
-    this.seed = at.crc;
   }
 }
 

@@ -44,22 +44,27 @@ export class RawLine {
   /** The line's checksum if it is the right one after `seed`, else undefined. */
   check(seed: number): number | undefined {
     if (!this.complete || this.start > this.stop || this.bytes[this.start - 1] !== tab) return undefined;
-    const crc = this.computed(seed);
-    return this.claimed() === crc ? crc : undefined;
+    const crc = crc32(this.bytes.subarray(this.start, this.stop), seed);
+    return checksumAt(this.bytes, this.start - prefixLength) === crc ? crc : undefined;
   }
 
-  computed(seed: number): number {
-    return crc32(this.bytes.subarray(Math.min(this.start, this.stop), this.stop), seed);
-  }
-
-  /** The checksum the line claims to have; NaN when it is not written as one. */
-  claimed(): number {
-    let value = 0;
-    for (let at = this.start - prefixLength; at < this.start - 1; at++) {
-      value = value * 16 + (hexDigits[this.bytes[at] ?? 0] ?? Number.NaN);
+  /** Whether it ends, and starts as a line does: with a checksum, right or wrong. */
+  isShaped({ afterZeros }: { afterZeros: boolean }): boolean {
+    let from = this.start - prefixLength;
+    if (afterZeros) {
+      while (from < this.stop && this.bytes[from] === 0) from++;
+      if (from === this.start - prefixLength) return false;
     }
-    return value;
+    return this.complete && !Number.isNaN(checksumAt(this.bytes, from)) && this.bytes[from + prefixLength - 1] === tab;
   }
+}
+
+/** NaN when there is no checksum. */
+function checksumAt(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from; at < from + prefixLength - 1; at++)
+    value = value * 16 + (hexDigits[bytes[at] ?? 0] ?? Number.NaN);
+  return value;
 }
 
 const hexDigits: (number | undefined)[] = [];
@@ -109,19 +114,13 @@ export class RawLines {
 }
 
 /**
- * Whether any line after a bad one is good. If none is, the bad one is the torn end of a write; if one is, something that
- * was whole has been damaged.
+ * Whether anything after the start of a bad line was once written whole. If nothing was, the bad line is the torn end of a
+ * write; if something was, it has been damaged or what came before it is lost.
  */
-export function anyGoodAfter(disk: Disk, path: string, offset: number, end: number, seed: number): boolean {
+export function anythingWholeAfter(disk: Disk, path: string, offset: number, end: number): boolean {
   const lines = new RawLines(disk, path, offset, end);
-  let before = seed;
-  let seeds: readonly number[] = [];
-  for (let line = lines.next(); line; line = lines.next()) {
-    for (const each of seeds) if (line.check(each) !== undefined) return true;
-    // The line's own checksum may be what was damaged, so the computed one is tried as well.
-    const claimed = line.claimed() || 0;
-    seeds = [claimed, line.computed(before)];
-    before = claimed;
-  }
+  // Where bytes were lost, zeros stand before what follows.
+  if (lines.next()?.isShaped({ afterZeros: true })) return true;
+  for (let line = lines.next(); line; line = lines.next()) if (line.isShaped({ afterZeros: false })) return true;
   return false;
 }

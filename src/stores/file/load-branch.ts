@@ -7,7 +7,7 @@ import { BranchLog, Flaw, type LogEnd, type ReadLine } from "./branch-log.ts";
 import type { Disk } from "./disk.ts";
 import { type Beginning, FactLine } from "./facts.ts";
 import { inBranch, inSession } from "./layout.ts";
-import { anyGoodAfter, RawLines } from "./lines.ts";
+import { anythingWholeAfter, RawLines } from "./lines.ts";
 import { seal, unseal } from "./seal.ts";
 import { type BranchState, corruptFile, type Damage, damageOf, type SessionState } from "./state.ts";
 
@@ -144,7 +144,7 @@ function judge(
 ): Damage | undefined {
   const { end, path } = branch.log;
   const where = disk.absolute(path);
-  if (flaw && anyGoodAfter(disk, path, flaw.offset, size, flaw.seed)) return damageOf(branch.record, where, flaw);
+  if (flaw && anythingWholeAfter(disk, path, flaw.offset, size)) return damageOf(branch.record, where, flaw);
   // A torn write can miss the last batch only; a snapshot knows where that began.
   if (longer && size < longer.log.batchAt) return damageOf(branch.record, where, new Flaw("facts are lost", end));
   if (!flaw && !longer) return undefined;

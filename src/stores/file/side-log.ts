@@ -2,7 +2,7 @@
 // costs its own size, whatever the table's. Written anew when most of it is history.
 
 import type { Disk, FileOperation } from "./disk.ts";
-import { anyGoodAfter, encodeLine, RawLines } from "./lines.ts";
+import { anythingWholeAfter, encodeLine, RawLines } from "./lines.ts";
 
 interface State {
   readonly bytes: number;
@@ -27,7 +27,7 @@ export class SideLog<Entry> {
     for (let line = lines.next(); line; line = lines.next()) {
       const crc = line.check(this.#state.crc);
       if (crc === undefined) {
-        if (anyGoodAfter(disk, this.path, line.offset, size, this.#state.crc)) return false;
+        if (anythingWholeAfter(disk, this.path, line.offset, size)) return false;
         disk.truncate(this.path, line.offset);
         torn(size - line.offset);
         return true;

@@ -8,6 +8,8 @@ export interface Total {
   deaths: number;
   ackedFacts: number;
   problems: Problem[];
+  /** Where the trace and the store were put when there are problems. */
+  evidence?: string;
 }
 
 export function temporaryFolder(): string;

@@ -29,7 +29,10 @@ export const killingGround = {
     child.kill("SIGKILL");
   },
   async recover() {},
+  /** Whether writers may notice that they are about to die. */
   mayFail: false,
+  /** Added to the writers' environment. */
+  env: {},
 };
 
 /**
@@ -44,6 +47,7 @@ export async function campaign({ name, deaths, seed, lane = 0, ground = killingG
     const subject = new Subject({ name, path: pathIn(folder, name), seed: `${seed}.${name}${lane}.${number}` });
     const most = Math.min(deathsPerStore, deaths - total.deaths);
     await wearDown(subject, { most, random, total, ground, onDeath });
+    if (total.problems.length === 0) total.problems = await subject.checkResidue();
     total.ackedFacts += subject.ackedFacts;
     if (total.problems.length > 0) total.evidence = keepEvidence(subject);
     else rmSync(folder, { recursive: true, force: true });
@@ -66,7 +70,7 @@ async function wearDown(subject, { most, random, total, ground, onDeath }) {
     for (let i = 0; i < inARow; i++) {
       const life = random.int(longestLifeMs);
       const strike = (child) => after(life).then(() => ground.strike(child));
-      await subject.write({ onFirstAck: strike, mayFail: ground.mayFail });
+      await subject.write({ onFirstAck: strike, mayFail: ground.mayFail, env: ground.env });
       await ground.recover();
       onDeath();
     }

@@ -1,4 +1,4 @@
-import { type ExpectStatic, test } from "vitest";
+import { type TestContext, test } from "vitest";
 
 /** Child processes wait for the disk and for each other, so a few more than there are processors pay off. */
 const lanes = 3;
@@ -9,13 +9,13 @@ const waiting: (() => void)[] = [];
 export function inLanes<T extends object>(
   title: string,
   cases: readonly T[],
-  run: (given: T, expect: ExpectStatic) => Promise<void>,
+  run: (given: T, context: TestContext) => Promise<void>,
 ): void {
   for (const given of cases) {
-    test.concurrent(`${title}: ${Object.values(given).join(", ")}`, async ({ expect }) => {
+    test.concurrent(`${title}: ${Object.values(given).join(", ")}`, async (context) => {
       await enter();
       try {
-        await run(given, expect);
+        await run(given, context);
       } finally {
         leave();
       }

@@ -34,6 +34,7 @@ const helpers = [
 
 export class PowerSocket {
   mayFail = true;
+  env = {};
   #folder;
   #mountPoint;
   #helper;

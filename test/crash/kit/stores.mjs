@@ -1,6 +1,9 @@
 // The stores that are killed, opened by name, on a clock that counts instead of telling the time: what was written later
 // then carries a later time, also across processes, whatever the machine's clock does.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
 export const storeNames = ["file", "sqlite"];
 
 /** A clock on which every look takes a millisecond. Sleeping is real. */
@@ -38,4 +41,19 @@ export async function openStoreAt(name, path, clock) {
   if (name === "sqlite") return (await import("bough/stores/sqlite")).sqliteStore(path, { clock });
   if (name === "file") return (await import("bough/stores/file")).fileStore(path, { clock });
   throw new Error(`There is no store "${name}"; use ${storeNames.join(" or ")}.`);
+}
+
+/**
+ * Closes the store for good. The SQLite driver for Node 20 lets go of a file only when the statements of its connection
+ * have been collected as garbage, and whoever mounts, removes or kills next can't wait for that.
+ */
+export async function closeStore(store) {
+  await store.close();
+  if (store.kind !== "sqlite") return;
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  for (let i = 0; i < 2; i++) {
+    collect();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

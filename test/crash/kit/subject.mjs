@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { checkStore, emptySnapshot } from "../check.mjs";
+import { checkResidue } from "../checks/residue.mjs";
 import { History } from "./history.mjs";
 import { CountingClock } from "./stores.mjs";
 
@@ -71,6 +72,14 @@ export class Subject {
     if (problems.length === 0) this.trace = [];
     this.ackedFacts += history.ackedFacts;
     this.history = new History();
+    return problems;
+  }
+
+  /** Deletes everything; returns what is left. The subject is of no use afterwards. */
+  async checkResidue() {
+    const problems = [];
+    const report = (kind, text) => problems.push({ kind, text });
+    await checkResidue({ name: this.name, path: this.path, clock: this.#clock, report });
     return problems;
   }
 

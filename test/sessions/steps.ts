@@ -1,0 +1,187 @@
+// Random work on a session by two processes: turns, forks, reverts, compactions, saves, loads, deletes.
+
+import fc from "fast-check";
+import { expect } from "vitest";
+import { BoughError } from "../../src/base/errors.ts";
+import { callsOf, type Draft } from "../../src/events/index.ts";
+import type { Store } from "../../src/log/index.ts";
+import type { Sessions, TurnWriter } from "../../src/sessions/index.ts";
+import { appendRaw, asks, on, replay, result, says } from "./kit.ts";
+
+type End = "commit" | "stage" | "interrupt" | "fail" | "release";
+type Point = { by: "id" | "index" | "seq" | "latest"; n: number };
+
+export type Step = { branch: number; second: boolean } & (
+  | { do: "turn"; batches: number[][]; end: End; state: number }
+  | { do: "resume"; end: End; state: number }
+  | { do: "save" }
+  | { do: "load" }
+  | { do: "fork"; point: Point; state: "fork-point" | "current" | "none" }
+  | { do: "revert"; point: Point }
+  | { do: "compact"; hard: boolean; from: number; to: number }
+  | { do: "update"; n: number }
+  | { do: "delete" }
+);
+
+const any = fc.nat(1000);
+const end: fc.Arbitrary<End> = fc.constantFrom("commit", "commit", "stage", "interrupt", "fail", "release");
+const point: fc.Arbitrary<Point> = fc.record({ by: fc.constantFrom("id", "index", "seq", "latest"), n: any });
+/** Each batch: which of its calls return, and in which order. */
+const batches = fc.array(fc.uniqueArray(fc.nat(3), { maxLength: 3 }), { maxLength: 2 });
+const state = fc.nat(5);
+const forkState = fc.constantFrom("fork-point", "fork-point", "current", "none");
+
+const where = { branch: any, second: fc.boolean() };
+const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
+  [8, { do: fc.constant("turn"), batches, end, state }],
+  [2, { do: fc.constant("resume"), end, state }],
+  [2, { do: fc.constant("save") }],
+  [1, { do: fc.constant("load") }],
+  [3, { do: fc.constant("fork"), point, state: forkState }],
+  [3, { do: fc.constant("revert"), point }],
+  [1, { do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any }],
+  [1, { do: fc.constant("update"), n: any }],
+  [1, { do: fc.constant("delete") }],
+];
+
+export const works: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(...kinds.map(([weight, kind]) => ({ weight, arbitrary: fc.record({ ...where, ...kind }) }))),
+  { maxLength: 14 },
+) as unknown as fc.Arbitrary<Step[]>;
+
+export class Work {
+  readonly #store: Store;
+  readonly #processes: readonly [Sessions, Sessions];
+  #count = 0;
+
+  constructor(store: Store, processes: readonly [Sessions, Sessions]) {
+    this.#store = store;
+    this.#processes = processes;
+  }
+
+  /** Does one step; returns the branch it was about. */
+  async play(step: Step): Promise<string> {
+    const sessions = this.#processes[step.second ? 1 : 0];
+    const branches = await sessions.listBranches("s");
+    const { id } = branches[step.branch % branches.length]!;
+    if (step.do === "turn") await this.#turn(sessions, id, step);
+    else if (step.do === "resume") await this.#resume(sessions, id, step);
+    else if (step.do === "save") await this.#save(sessions, id);
+    else if (step.do === "load") await sessions.loadBranch("s", id);
+    else if (step.do === "fork") await this.#fork(sessions, id, step.point, step.state);
+    else if (step.do === "revert") await this.#revert(sessions, id, step.point);
+    else if (step.do === "compact") await this.#compact(id, step);
+    else if (step.do === "update")
+      await sessions.updateBranch("s", id, { name: `n${step.n}`, metadata: { n: step.n } });
+    else await allowing(["branch_protected", "branch_has_children"], () => sessions.deleteBranch("s", id));
+    return id;
+  }
+
+  #name(prefix: string): string {
+    this.#count += 1;
+    return `${prefix}${this.#count}`;
+  }
+
+  async #turn(sessions: Sessions, branchId: string, step: Step & { do: "turn" }): Promise<void> {
+    const turn = await sessions.beginTurn(on(branchId), [says("user", "go", this.#name("u"))]);
+    for (const returned of step.batches) {
+      const calls = [0, 1, 2, 3].map(() => this.#name("c"));
+      await turn.add(asks(this.#name("m"), ...calls));
+      for (const i of returned) await turn.toolReturned(result(calls[i]!));
+      // A batch is finished before the model is asked again, unless the turn is cut off in it.
+      if (returned.length < calls.length)
+        return this.#end(turn, step.end === "commit" ? "interrupt" : step.end, step.state);
+    }
+    return this.#end(turn, step.end, step.state);
+  }
+
+  async #resume(sessions: Sessions, branchId: string, step: Step & { do: "resume" }): Promise<void> {
+    const turn = await allowing(["nothing_to_resume"], () => sessions.resumeTurn(on(branchId)));
+    if (!turn) return;
+    const { open } = await replay(this.#store, on(branchId));
+    const asked = open!.messages.findLast((message) => callsOf(message).length > 0);
+    for (const call of asked ? callsOf(asked) : []) await turn.toolReturned(result(call.toolCallId, "later"));
+    return this.#end(turn, step.end, step.state);
+  }
+
+  async #end(turn: TurnWriter, end: End, n: number): Promise<void> {
+    const messages = [says("assistant", "done", this.#name("a"))];
+    const close = { messages, ...(n > 1 && { state: n === 2 ? { k2: null } : { [`k${n}`]: this.#count } }) };
+    if (end === "commit") await turn.commit({ ...close, iterations: n });
+    else if (end === "stage") await turn.stage(close);
+    else if (end === "release") await turn.release();
+    else await turn.end({ ...close, status: end === "fail" ? "failed" : "interrupted" });
+  }
+
+  async #save(sessions: Sessions, branchId: string): Promise<void> {
+    const branch = await sessions.loadBranch("s", branchId, { at: 0 });
+    await sessions.saveSessionAndBranch(await sessions.getSession("s"), branch);
+  }
+
+  /** The same target for a fork and for a revert. */
+  async #target(branchId: string, { by, n }: Point): Promise<{ id?: string; index?: number; seq?: number }> {
+    const view = await replay(this.#store, on(branchId));
+    const unclosed = [...view.staged, ...(view.open ? [view.open] : [])].flatMap((turn) => turn.messages);
+    const messages = [...view.messages, ...unclosed];
+    if (by === "seq") return { seq: n % (view.seq + 1) };
+    if (by === "index") return { index: n % (messages.length + 1) };
+    return by === "id" && messages.length > 0 ? { id: messages[n % messages.length]!.id } : {};
+  }
+
+  async #fork(sessions: Sessions, branchId: string, point: Point, state: "fork-point" | "current" | "none") {
+    const { id, index, seq } = await this.#target(branchId, point);
+    const request = {
+      ...(id !== undefined && { from: id }),
+      ...(index !== undefined && { fromMessageIndex: index }),
+      ...(seq !== undefined && { fromSeq: seq }),
+    };
+    const newBranchId = this.#name("f");
+    await sessions.forkBranch({ ...on(branchId), ...request, state, newBranchId });
+    return newBranchId;
+  }
+
+  /** A revert must give what a fork at the same point gives. */
+  async #revert(sessions: Sessions, branchId: string, point: Point): Promise<void> {
+    const { id, index, seq } = await this.#target(branchId, point);
+    const child = await this.#fork(sessions, branchId, point, "fork-point");
+    const request = {
+      ...(id !== undefined && { to: id }),
+      ...(index !== undefined && { toMessageIndex: index }),
+      ...(seq !== undefined && { toSeq: seq }),
+    };
+    const codes = seq === undefined ? [] : ["position_not_on_branch"];
+    const reverted = await allowing(codes, () => sessions.revertBranch({ ...on(branchId), ...request }));
+    if (reverted) {
+      const [fork, branch] = [await replay(this.#store, on(child)), await replay(this.#store, on(branchId))];
+      expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(fork.messages));
+      expect(branch.state).toEqual(fork.state);
+    }
+    await sessions.deleteBranch("s", child);
+  }
+
+  async #compact(branchId: string, { hard, from, to }: Step & { do: "compact" }): Promise<void> {
+    const { messages } = await replay(this.#store, on(branchId));
+    if (messages.length === 0) return;
+    const first = from % messages.length;
+    const last = first + (to % (messages.length - first));
+    const draft: Draft = {
+      type: "history.compacted",
+      id: this.#name("h"),
+      at: 1,
+      retention: hard ? "hard" : "soft",
+      first: messages[first]!.id,
+      last: messages[last]!.id,
+      replacements: [{ id: this.#name("sum"), role: "system", content: "So far: a lot." }],
+    };
+    await appendRaw(this.#store, on(branchId), draft);
+  }
+}
+
+async function allowing<T>(codes: readonly string[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (BoughError.is(error) && codes.includes(error.code)) return undefined;
+    throw error;
+  }
+}
