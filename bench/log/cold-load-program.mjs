@@ -29,7 +29,9 @@ async function load() {
   const sessions = await openSessions(watched?.store ?? store);
   const opened = performance.now();
   const { messages } =
-    what === "all" ? await sessions.loadBranch("s") : await sessions.messages({ sessionId: "s" }, { last: expected });
+    what === "all"
+      ? await sessions.loadBranch("s", "main")
+      : await sessions.messages({ sessionId: "s", branchId: "main" }, { last: expected });
   const loaded = performance.now();
   checkCount(messages.length);
   const shares = watched?.shares({ open: opened - begun, total: loaded - begun });

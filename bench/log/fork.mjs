@@ -22,9 +22,8 @@ export async function run(context) {
     const sessions = await prepare(context, kind, place, length);
     const times = await race(context, kind, sessions, forks);
     await sessions.close();
-    const size = await stored[kind]({ kind, place, forks, length });
     context.row(costRow(kind, length, times));
-    context.row(sizeRow(kind, forks, size));
+    if (kind !== "memory") context.row(sizeRow(kind, forks, await sizeOnDisk({ kind, place, forks })));
   });
 }
 
@@ -76,24 +75,6 @@ async function randomMessage(sessions, random) {
 }
 
 /** Opens the store again and forks so many times; what it then holds more, for each fork. */
-const stored = {
-  file: sizeOnDisk,
-  sqlite: sizeOnDisk,
-  memory: async ({ kind, forks, length }) => {
-    const sessions = await openAt(kind);
-    await sessions.createSession(ref.sessionId);
-    // The size of a fork does not depend on it, and a small heap is easier to weigh.
-    await growTo(sessions, ref, Math.min(length, 2000));
-    const from = await randomMessage(sessions, seeded(6));
-    await forkMany(sessions, from, forks);
-    const before = heap();
-    await forkMany(sessions, from, forks);
-    const after = heap();
-    await sessions.close();
-    return (after - before) / forks;
-  },
-};
-
 async function sizeOnDisk({ kind, place, forks }) {
   const before = sizeOf(place);
   const sessions = await openAt(kind, place);
@@ -104,11 +85,6 @@ async function sizeOnDisk({ kind, place, forks }) {
 
 async function forkMany(sessions, from, forks) {
   for (let i = 0; i < forks; i++) await sessions.forkBranch({ ...ref, from: from() });
-}
-
-function heap() {
-  for (let i = 0; i < 3; i++) globalThis.gc();
-  return process.memoryUsage().heapUsed;
 }
 
 function costRow(kind, length, { fork, append, bare }) {
@@ -131,7 +107,6 @@ function sizeRow(kind, forks, size) {
     limit: "1 KB",
     ratio: size / 1024,
     target: { max: 1 },
-    ...(kind === "memory" && { note: "heap" }),
     figures: { size },
   };
 }
