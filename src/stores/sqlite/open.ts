@@ -97,13 +97,20 @@ function markAsOurs(connection: Connection, path: string): void {
  * (O1, O3). Through SQLite, because a descriptor of our own would, when closed, take away the locks that another connection
  * of this process holds on the file, and with them what that connection has acknowledged.
  */
-function checkFile({ DatabaseSync }: Driver, path: string): void {
+function checkFile(driver: Driver, path: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.size) return;
+  const mark = markOf(driver, path);
+  if (mark !== undefined && mark !== applicationId) throw notOurs(path);
+}
+
+/** Undefined when it can't be told: a file in the middle of a checkpoint makes sense only together with its log. */
+function markOf({ DatabaseSync }: Driver, path: string): unknown {
   const probe = new Connection(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1&mode=ro`));
   try {
-    if (probe.pragma("application_id") !== applicationId) throw notOurs(path);
+    return probe.pragma("application_id");
   } catch (error) {
-    throw isNoDatabase(error) ? corrupt(`"${path}" is not a SQLite database.`, { path }) : error;
+    if (isNoDatabase(error)) throw corrupt(`"${path}" is not a SQLite database.`, { path });
+    return undefined;
   } finally {
     probe.close();
   }
