@@ -11,6 +11,7 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     from: { branchId: "main", seq: 7 },
     messageId: "m1",
     messages: 3,
+    answered: ["c1"],
     set: { plan: null, step: 2 },
     name: "fork",
     description: "",
@@ -18,7 +19,15 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     metadata: {},
   },
   "branch.updated": { name: null, description: "d", tags: null, metadata: { a: 1 } },
-  "branch.reverted": { to: 4, messages: 2, messageId: "m2", checkpointId: "c", set: { a: null }, compactions: 1 },
+  "branch.reverted": {
+    to: 4,
+    messages: 2,
+    messageId: "m2",
+    answered: [],
+    checkpointId: "c",
+    set: { a: null },
+    compactions: 1,
+  },
   "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" } },
   "turn.resumed": { turnId: "t", runId: "r2", agentId: "a" },
   "message.added": {
@@ -264,9 +273,7 @@ describe("a kind this version does not know", () => {
   });
 
   test("survives whatever a newer Bough puts into it", () => {
-    const key = fc
-      .string()
-      .filter((name) => !["type", "at", "v", "__proto__"].includes(name));
+    const key = fc.string().filter((name) => !["type", "at", "v", "__proto__"].includes(name));
     const payload = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 }), { noNullPrototype: true });
     const version = fc.option(fc.integer({ min: 2, max: 99 }), { nil: undefined });
     fc.assert(

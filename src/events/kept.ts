@@ -43,6 +43,8 @@ const branchForked = kept(
     messageId: v.optional(id),
     /** How many messages are shared with the parent. */
     messages: count,
+    /** The calls of the last batch that have their results; absent when all have. */
+    answered: v.optional(v.array(id)),
     /** What differs from the branch state at the fork point (for `state: "current"` and `"none"`). */
     set: v.optional(jsonObject),
     ...header,

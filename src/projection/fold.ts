@@ -105,7 +105,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   closeAll(view, { at: fact.at, to: view.seq, reason: "forked" });
   const { from, messages, messageId } = fact;
-  truncate(view, { messages }, "forked");
+  truncate(view, fact, "forked");
   view.createdAt = fact.at;
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };

@@ -45,6 +45,11 @@ export function answerDangling(messages: readonly Message[]): Message[] {
 
 const notExecuted = "Not executed: the turn was closed before this call had a result.";
 
+/** Whether the result is one that answerDangling gave. */
+export function isNotExecuted({ output }: ToolResultPart): boolean {
+  return output.type === "error-text" && output.value === notExecuted;
+}
+
 /** The messages with only these results in the last batch; the other calls have none. */
 export function keepAnswered(messages: readonly Message[], answered: readonly string[]): Message[] {
   const last = messages.at(-1);

@@ -53,6 +53,7 @@ export async function forkBranch(context: Context, request: ForkRequest): Promis
     at: context.clock.now(),
     from: { branchId: source.branchId, seq: position.seq },
     ...shared,
+    ...(position.answered && { answered: position.answered }),
     ...(set && { set }),
     ...details,
   } as Draft;

@@ -41,8 +41,10 @@ export async function saveSessionAndBranch(
 ): Promise<SessionAndBranch> {
   const ref = await resolveBranch(context, { sessionId: branch.sessionId, branchId: branch.id });
   const saved = await saveSession(context, session);
-  const { view } = await context.views.load(ref);
-  if (view.staged.length > 0) await saveBranch(context, ref);
+  await saveBranch(context, ref).catch((error: unknown) => {
+    // None waits, or somebody else has just saved them: all that was asked for is there.
+    if (!BoughError.is(error, "nothing_to_save")) throw error;
+  });
   return { session: handOut(saved), branch: await holdBranch(context, ref) };
 }
 

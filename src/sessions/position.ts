@@ -5,7 +5,7 @@ import { BoughError } from "../base/errors.ts";
 import { callsOf, type Message, type ToolResultPart } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
 import { type BranchView, type OpenTurn, resultsId, type TurnRecord } from "../projection/index.ts";
-import { answerDangling, replaceMessages } from "../projection/tools.ts";
+import { answerDangling, isNotExecuted, replaceMessages } from "../projection/tools.ts";
 import type { Context } from "./context.ts";
 
 /** One of these; none means the latest message. */
@@ -46,7 +46,15 @@ export async function resolvePosition(
   const seq = await seqOf(context, ref, view, count - 1, message);
   const compacted = view.compactions.findLast(({ retention }) => retention === "hard")?.seq ?? 0;
   const cut = { messages: count, messageId: message.id, dangles: callsOf(message).length > 0 };
-  return compacted <= seq ? { seq, ...cut } : { seq: compacted, ...cut, stateSeq: seq };
+  if (compacted <= seq) return { seq, ...cut };
+  // The facts up to there may give the last batch results that were reverted away since.
+  return { seq: compacted, ...cut, ...answeredIn(message), stateSeq: seq };
+}
+
+function answeredIn(message: Message): Pick<Position, "answered"> {
+  const results = message.role === "tool" ? resultsOf(message) : [];
+  const answered = results.filter((each) => !isNotExecuted(each)).map(({ toolCallId }) => toolCallId);
+  return answered.length < results.length ? { answered } : {};
 }
 
 /** Refuses a position that the branch can't go back to, because what it had there was reverted away or compacted. */

@@ -15,5 +15,5 @@ test.concurrent.each(["file", "sqlite"])(
     expect(problems).toEqual([]);
     expect(ackedFacts).toBeGreaterThan(0);
   },
-  180_000,
+  600_000,
 );

@@ -1,10 +1,9 @@
 // Cuts the power under a writing process again and again and shows that nothing it acknowledged is lost.
 
-import { parseArgs } from "node:util";
 import { campaign } from "./kit/campaign.mjs";
+import { campaignOptions } from "./kit/options.mjs";
 import { PowerSocket } from "./kit/power.mjs";
 import { start } from "./kit/report.mjs";
-import { storeNames } from "./kit/stores.mjs";
 
 const help = `npm run test:power -- [--cuts N] [--seed S] [--store file|sqlite|both]
 
@@ -15,36 +14,23 @@ const help = `npm run test:power -- [--cuts N] [--seed S] [--store file|sqlite|b
 Needs root, loop devices, mkfs.ext4, and perl or python3; says so and ends well where they are missing.
 `;
 
-const { values: options } = parseArgs({
-  options: {
-    cuts: { type: "string", default: "100" },
-    seed: { type: "string", default: String(Date.now()) },
-    store: { type: "string", default: "both" },
-    help: { type: "boolean", default: false },
-  },
-});
+const { cuts, seed, store, names } = campaignOptions(help, { cuts: 100 });
+const sockets = [];
+process.once("exit", dispose);
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+if (plugIn()) await cutAll();
 
-if (options.help) console.log(help);
-else await main();
-
-async function main() {
-  const names = options.store === "both" ? storeNames : [options.store];
-  const sockets = [];
+function plugIn() {
   try {
     for (const _ of names) sockets.push(new PowerSocket());
-    disposeAtEnd(sockets);
-    await cut(names, sockets);
+    return true;
   } catch (error) {
-    if (sockets.length === names.length) throw error;
     console.log(`NOTICE: no power was cut, because a file system can't be mounted here: ${error.message}`);
-  } finally {
-    dispose(sockets);
+    return false;
   }
 }
 
-async function cut(names, sockets) {
-  const { seed } = options;
-  const cuts = Number(options.cuts);
+async function cutAll() {
   const run = start({ seed, what: "cuts", total: cuts * names.length });
   const parts = await Promise.all(
     names.map(async (name, i) => ({
@@ -52,15 +38,9 @@ async function cut(names, sockets) {
       ...(await campaign({ name, deaths: cuts, seed, ground: sockets[i], onDeath: run.step })),
     })),
   );
-  const again = `npm run test:power -- --cuts ${cuts} --seed ${seed} --store ${options.store}`;
-  process.exitCode = run.finish(parts, again);
+  process.exitCode = run.finish(parts, `npm run test:power -- --cuts ${cuts} --seed ${seed} --store ${store}`);
 }
 
-function dispose(sockets) {
+function dispose() {
   for (const socket of sockets.splice(0)) socket.dispose();
-}
-
-function disposeAtEnd(sockets) {
-  process.once("exit", () => dispose(sockets));
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
 }

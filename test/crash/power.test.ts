@@ -8,7 +8,7 @@ import { PowerSocket } from "./kit/power.mjs";
 const seed = process.env.BOUGH_SEED ?? String(Date.now());
 const cutsPerStore = 4;
 
-test("a store that does not sync is found out", { timeout: 180_000 }, async ({ skip }) => {
+test("a store that does not sync is found out", { timeout: 600_000 }, async ({ skip }) => {
   const socket = plugIn(skip);
   socket.env = { NODE_OPTIONS: `--import=${new URL("kit/no-sync.mjs", import.meta.url)}` };
   try {
@@ -21,7 +21,7 @@ test("a store that does not sync is found out", { timeout: 180_000 }, async ({ s
 });
 
 for (const name of ["file", "sqlite"]) {
-  test(`the ${name} store survives power cuts`, { timeout: 180_000 }, async ({ skip }) => {
+  test(`the ${name} store survives power cuts`, { timeout: 600_000 }, async ({ skip }) => {
     const socket = plugIn(skip);
     try {
       console.log(`${name}: seed ${seed}`);

@@ -5,7 +5,7 @@ import { writeSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { openSessions } from "bough";
 import { Random } from "./kit/random.mjs";
-import { CountingClock, openStoreAt } from "./kit/stores.mjs";
+import { HostClock, hostTime, openStoreAt } from "./kit/stores.mjs";
 import { traced } from "./kit/trace.mjs";
 import { isPooled, Workload } from "./kit/workload.mjs";
 
@@ -16,16 +16,18 @@ const { values: options } = parseArgs({
     seed: { type: "string", default: "1" },
     /** How many operations before it closes the store and ends. */
     ops: { type: "string", default: "Infinity" },
-    /** Where the counting clock starts. */
-    clock: { type: "string", default: "1" },
+    /** How far its clock is ahead. */
+    ahead: { type: "string", default: "0" },
+    /** Others write to the same store at the same time. */
+    shared: { type: "boolean", default: false },
     /** Only open the store and close it again. */
     "open-only": { type: "boolean", default: false },
   },
 });
 
-/** Blocks until the line is out: what is told is told, whenever the kill comes. */
+/** Blocks until the line is out: what is told is told, whenever the kill comes. With the time, to sort by. */
 function emit(line) {
-  const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+  const bytes = Buffer.from(`${JSON.stringify({ ...line, t: hostTime() })}\n`);
   for (let done = 0; done < bytes.length; ) {
     try {
       done += writeSync(1, bytes, done);
@@ -37,16 +39,17 @@ function emit(line) {
 
 async function main() {
   const random = new Random(options.seed);
-  const clock = new CountingClock(Number(options.clock));
+  const clock = new HostClock(Number(options.ahead));
   const store = await openStoreAt(options.store, options.path, clock);
   emit({ opened: options.store });
   if (!options["open-only"]) {
-    const told = traced(store, { emit, clock, isReused: isPooled });
+    const isReused = (id) => !options.shared && isPooled(id);
+    const told = traced(store, { emit, clock, isReused });
     // A process has ids of its own: what it writes is never mistaken for what one before it wrote.
     let count = 0;
     const ids = { next: () => `${options.seed}.${++count}` };
     const sessions = await openSessions(told, { clock, ids });
-    await new Workload({ sessions, random, ids, emit }).run(Number(options.ops));
+    await new Workload({ sessions, random, ids, emit, reuses: !options.shared }).run(Number(options.ops));
     await sessions.close();
   } else await store.close();
   emit({ closed: true });

@@ -125,3 +125,21 @@ test("a directory that can't be made is told as what it is", async () => {
     data: { reason: "ENOTDIR" },
   });
 });
+
+test("what others leave in the directory is not taken for data, and stays", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  const main = await givenSession(store, "s", facts("e", 1));
+  const { epoch } = await store.claimRun(main, run);
+  await store.putContent(main, content("1a", "x"));
+  await store.close();
+  const stray = ["", "sessions", "sessions/s", "sessions/s/branches", "sessions/s/uncommitted", "sessions/s/assets"];
+  for (const where of stray) writeFileSync(join(directory, where, ".DS_Store"), "x");
+  const again = await fileStore(directory);
+  expect((await again.listSessions()).sessions).toHaveLength(1);
+  expect(await again.listBranches("s")).toHaveLength(1);
+  expect((await again.listRuns()).map((claim) => claim.epoch)).toEqual([epoch]);
+  expect(await again.maintain()).toEqual({ sessions: 1, branches: 1, events: 1, problems: [] });
+  await again.close();
+  for (const where of stray) expect(readFileSync(join(directory, where, ".DS_Store"), "utf8")).toBe("x");
+});

@@ -38,7 +38,7 @@ interface Rename {
   unsynced: Set<Directory>;
 }
 
-export class PowerLost extends Error {
+class PowerLost extends Error {
   readonly code = "EPOWER";
 }
 

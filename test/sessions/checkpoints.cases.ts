@@ -166,6 +166,34 @@ export function checkpointCases(test: Case): void {
       await refused(sessions.loadAtCheckpoint(main, "d"), "checkpoint_stale");
     });
 
+    test("taken inside a turn goes when the turn commits, unless it is kept for time travel", async ({ sessions }) => {
+      await sessions.createSession("s");
+      const policies = {
+        latestOnly: latestOnly(),
+        lastN: lastN(9),
+        fullHistory: fullHistory(),
+        timeBased: timeBased(9),
+      };
+      await sessions.saveCheckpoint(main, { id: "before" });
+      for (const [name, retention] of Object.entries(policies)) {
+        const turn = await sessions.beginTurn(main, "go", { retention });
+        await sessions.saveCheckpoint(main, { id: `${name} 1` });
+        await sessions.saveCheckpoint(main, { id: `${name} 2` });
+        await turn.commit();
+      }
+      const cut = await sessions.beginTurn(main, "go", { retention: latestOnly() });
+      await sessions.saveCheckpoint(main, { id: "of a turn cut off" });
+      await cut.end({ status: "interrupted" });
+      expect((await manifest(sessions)).toReversed()).toEqual([
+        "before",
+        "fullHistory 1",
+        "fullHistory 2",
+        "timeBased 1",
+        "timeBased 2",
+        "of a turn cut off",
+      ]);
+    });
+
     test("goes with its branch, and is not inherited by forks", async ({ sessions }) => {
       await sessions.createSession("s");
       await sessions.saveCheckpoint(main, { id: "c" });

@@ -132,6 +132,21 @@ export function compactionCases(test: Case): void {
       expect([idsOf(back.messages), back.state, back.turns.length]).toEqual([["h.sum", "q3", "a3"], { n: 3 }, 3]);
     });
 
+    test("does not bring back to a fork the results that its parent reverted away", async ({ sessions, store }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1);
+      const turn = await sessions.beginTurn(main, [says("user", "u", "u")]);
+      await turn.add(asks("ask", "c1"));
+      await turn.toolReturned(result("c1"));
+      await turn.commit({ messages: [says("assistant", "done", "done")] });
+      await appendRaw(store, main, compaction("h", "hard", "q1", "a1"));
+      await sessions.revertBranch({ ...main, to: "ask" });
+      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      const [parent, fork] = [await sessions.loadBranch("s", "main"), await sessions.loadBranch("s", "f")];
+      expect(idsOf(parent.messages)).toEqual(["h.sum", "u", "ask", "ask.tools"]);
+      expect(JSON.stringify(fork.messages)).toBe(JSON.stringify(parent.messages));
+    });
+
     test("stands in the way of a revert to before it, but not of a fork", async ({ sessions, store }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 3);

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import type { Sessions } from "../../src/sessions/index.ts";
-import { asks, type Case, idsOf, main, on, refused, result, resultsIn, says, talk } from "./kit.ts";
+import { appendRaw, asks, type Case, idsOf, main, on, refused, result, resultsIn, says, talk } from "./kit.ts";
 
 const ids = async (sessions: Sessions, branchId = "main") => idsOf((await sessions.loadBranch("s", branchId)).messages);
 
@@ -121,6 +121,22 @@ export function revertCases(test: Case): void {
       expect(before.messages).toHaveLength(2);
       await sessions.forkBranch({ ...main, fromSeq: seq, newBranchId: "as it was" });
       expect(await ids(sessions, "as it was")).toEqual(["q1", "a1", "q2", "a2"]);
+    });
+
+    test("does not find a position again that was reverted away, though its messages are there", async ({
+      sessions,
+      store,
+    }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 2);
+      const { seq } = await sessions.loadBranch("s");
+      const replacements = [{ id: "sum", role: "system" as const, content: "short" }];
+      const soft = { type: "history.compacted", retention: "soft", first: "q1", last: "a1", replacements } as const;
+      await appendRaw(store, main, { ...soft, id: "h", at: 1 });
+      await sessions.revertBranch({ ...main, toSeq: seq });
+      expect(idsOf((await sessions.loadBranch("s")).transcript())).toEqual(["q1", "a1", "q2", "a2"]);
+      await refused(sessions.revertBranch({ ...main, toSeq: seq + 1 }), "position_not_on_branch", { seq: seq + 1 });
+      await sessions.revertBranch({ ...main, toSeq: seq + 2 });
     });
 
     test("waits for nobody: it is refused while a run is active", async ({ sessions, other }) => {

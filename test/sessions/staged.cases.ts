@@ -49,6 +49,18 @@ export function stagedCases(test: Case): void {
       expect(idsOf((await sessions.loadBranch("s")).messages)).toEqual(["q9", "a9", "q3", "a3"]);
     });
 
+    test("are saved once, or discarded once, by all who try at the same time", async ({ sessions, other }) => {
+      const { session, branch } = await sessions.loadSessionAndBranch("s");
+      const processes = [sessions, await other(), await other()];
+      await stage(sessions, 1);
+      await Promise.all(processes.map((each) => each.saveSessionAndBranch(session, branch)));
+      await stage(sessions, 2);
+      await Promise.all(processes.map((each) => each.loadBranch("s")));
+      for (const each of processes) expect(idsOf((await each.loadBranch("s")).messages)).toEqual(["q1", "a1"]);
+      const closed = (await types(sessions)).filter((type) => ["turn.committed", "turn.discarded"].includes(type));
+      expect(closed).toEqual(["turn.committed", "turn.discarded"]);
+    });
+
     test("are not discarded by whoever only looks", async ({ sessions }) => {
       await sessions.createSession("s");
       await stage(sessions, 1);

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect } from "vitest";
 import type { Store } from "../../src/log/index.ts";
 import { asks, type Case, deadOwner, idsOf, main, on, refused, result, resultsIn, says, talk, textsOf } from "./kit.ts";
@@ -107,6 +108,31 @@ export function turnCases(test: Case): void {
       expect(idsOf(messages).slice(1)).toEqual(["ask", "ask.tools", "ask2", "ask2.tools"]);
       expect(Object.entries(resultsIn(messages)[0]!)).toEqual(calls.map((call) => [call, `result of ${call}`]));
       expect(messages.at(-1)!.content).toEqual(tools.content);
+    });
+
+    test("closes after the results that are on their way, and before those that come later", async ({
+      sessions,
+      other,
+    }) => {
+      await sessions.createSession("s");
+      const slow = (store: Store) =>
+        new Proxy(store, {
+          get(target, key) {
+            const member = Reflect.get(target, key, target);
+            if (key !== "append") return typeof member === "function" ? member.bind(target) : member;
+            return async (...args: Parameters<Store["append"]>) => {
+              if (args[1][0]!.data.includes("tool.returned")) await setImmediate();
+              return target.append(...args);
+            };
+          },
+        });
+      const turn = await (await other({ wrap: slow })).beginTurn(main, "go");
+      await turn.add(asks("ask", "c1", "c2"));
+      const [first, commit] = [turn.toolReturned(result("c1")), turn.commit()];
+      await Promise.all([first, commit]);
+      await refused(turn.toolReturned(result("c2")), "epoch_stale");
+      const { messages } = await sessions.loadBranch("s");
+      expect(resultsIn(messages)).toEqual([{ c1: "result of c1", c2: expect.stringContaining("Not executed") }]);
     });
 
     test("that is cut off keeps what was seen and answers its calls", async ({ sessions }) => {

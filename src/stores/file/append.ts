@@ -10,7 +10,7 @@ import {
   repeatedClaim,
   type StoredEvent,
 } from "../../log/index.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { idsOf, readOwn } from "./own-log.ts";
 import { claimRun, dropClaim } from "./runs.ts";
 import type { Sessions } from "./sessions.ts";

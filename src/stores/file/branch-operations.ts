@@ -2,7 +2,7 @@ import { BoughError } from "../../base/errors.ts";
 import { type BranchRecord, type BranchRef, type NewBranch, refuse, withDescendants } from "../../log/index.ts";
 import { checkFirstFacts, remember } from "./append.ts";
 import { BranchLog } from "./branch-log.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { releaseContentOf } from "./content.ts";
 import { breathe } from "./files.ts";
 import { inBranch, inSession } from "./layout.ts";
@@ -134,12 +134,11 @@ const loadAtOnce = 256;
 
 /** Loads the branches of a session bit by bit, so that many of them don't hold everybody up. */
 export async function warmBranches(sessions: Sessions, sessionId: string): Promise<void> {
-  const session = sessions.find(sessionId);
-  if (!session || session.branchNames.size - session.branches.size < loadAtOnce) return;
-  let loaded = 0;
-  for (const name of [...session.branchNames.keys()]) {
-    if (session.branchNames.has(name)) tryLoad(sessions, session, name);
-    if (++loaded % loadAtOnce === 0) await breathe();
+  const unknown = [...(sessions.find(sessionId)?.branchNames ?? [])].filter(([, branchId]) => branchId === undefined);
+  for (const [i, [name]] of unknown.entries()) {
+    if (i % loadAtOnce === loadAtOnce - 1) await breathe();
+    const session = sessions.find(sessionId);
+    if (session?.branchNames.has(name)) tryLoad(sessions, session, name);
   }
 }
 

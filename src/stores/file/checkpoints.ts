@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import { type BranchRef, type CheckpointRecord, refuse } from "../../log/index.ts";
 import { checkPosition } from "./branch-operations.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { inBranch } from "./layout.ts";
 import type { Sessions } from "./sessions.ts";
 import { SideLog } from "./side-log.ts";

@@ -13,49 +13,12 @@
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { refuse } from "../../log/index.ts";
-import type { Dirty, Disk, FileOperation } from "./disk.ts";
-import { breathe, errnoOf, isMissing } from "./files.ts";
+import { Change, PathHeld } from "./change.ts";
+import type { Dirty, Disk } from "./disk.ts";
+import { breathe, errnoOf } from "./files.ts";
 import type { Identity } from "./identity.ts";
+import { syncAll } from "./sync.ts";
 import { Wal } from "./wal.ts";
-
-/** What one operation does to the files, and how memory follows. */
-export class Change {
-  readonly #disk: Disk;
-  readonly #isRemoved: (path: string) => boolean;
-  readonly operations: FileOperation[] = [];
-  /** Changes of files that need not survive power loss; they go with the group but not through the redo log. */
-  readonly local: (() => void)[] = [];
-  readonly undo: (() => void)[] = [];
-  /** Runs when the change can be seen. */
-  readonly done: (() => void)[] = [];
-  /** Runs when the change is done and before it is answered. */
-  readonly after: (() => Promise<void>)[] = [];
-
-  constructor(disk: Disk, isRemoved: (path: string) => boolean) {
-    this.#disk = disk;
-    this.#isRemoved = isRemoved;
-  }
-
-  get bytes(): number {
-    return this.operations.reduce((sum, each) => sum + ("bytes" in each ? each.bytes.length : 0), 0);
-  }
-
-  write(path: string, bytes: Uint8Array): void {
-    this.operations.push({ kind: "write", path, bytes });
-  }
-
-  removeTree(path: string): void {
-    this.operations.push({ kind: "remove-tree", path });
-    this.after.push(() => this.#disk.emptyTrash());
-  }
-
-  /** Puts the operation off until the path may be used again (C5). */
-  needs(path: string): void {
-    if (this.#isRemoved(path)) throw new PathHeld();
-  }
-}
-
-class PathHeld extends Error {}
 
 interface Waiting {
   readonly decide: (change: Change) => unknown;
@@ -105,7 +68,8 @@ export class Committer {
 
   /** Runs a decision in its turn; resolves with what it returned when its change is durable and can be seen. */
   submit<T>(decide: (change: Change) => T): Promise<T> {
-    return this.#enqueue(decide, false);
+    if (this.#closed) return Promise.reject(refuse.closed());
+    return this.#enqueue(decide, (waiting) => this.#queue.push(waiting));
   }
 
   /** Runs a synchronous look at memory while all of it is durable (C1). */
@@ -147,11 +111,10 @@ export class Committer {
     }
   }
 
-  #enqueue<T>(decide: (change: Change) => T, own: boolean): Promise<T> {
-    if (this.#closed && !own) return Promise.reject(refuse.closed());
+  #enqueue<T>(decide: (change: Change) => T, add: (waiting: Waiting) => void): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
-      this.#queue.push({ decide, resolve, reject });
+      add({ decide, resolve, reject });
       this.#start();
     });
   }
@@ -196,7 +159,7 @@ export class Committer {
         group.push({ ...one, change, result: one.decide(change) });
         bytes += change.bytes;
       } catch (error) {
-        undo(change);
+        change.revert();
         if (error instanceof PathHeld) this.#held.push(one);
         else one.reject(error);
       }
@@ -206,7 +169,7 @@ export class Committer {
 
   #isRemoved(path: string, group: readonly Decided[]): boolean {
     if (this.#disk.isRemoved(path) || this.#sealed?.removed.has(path)) return true;
-    return group.some(({ change }) => change.operations.some((each) => each.path === path && isRemoval(each)));
+    return group.some(({ change }) => change.removes(path));
   }
 
   async #commit(group: readonly Decided[]): Promise<void> {
@@ -228,7 +191,7 @@ export class Committer {
       failpoint("file.apply.done");
       applied = true;
     } catch (error) {
-      for (const { change } of [...group].reverse()) undo(change);
+      for (const { change } of [...group].reverse()) change.revert();
       this.fail(error);
       for (const { reject } of group) reject(this.#failure);
     } finally {
@@ -258,10 +221,9 @@ export class Committer {
     this.#wal.seal();
     const dirty = this.#disk.takeDirty();
     this.#sealed = dirty;
-    await Promise.all([
-      this.#enqueue((change) => this.#options.snapshot(change, how), true),
-      syncAll(this.#disk, dirty),
-    ]);
+    const snapshot = (change: Change) => this.#options.snapshot(change, how);
+    const snapshotted = this.#enqueue(snapshot, (waiting) => this.#queue.unshift(waiting));
+    await Promise.all([snapshotted, syncAll(this.#disk, dirty)]);
     failpoint("file.checkpoint.synced");
     await this.#wal.dropSealed();
     this.#sealed = undefined;
@@ -283,51 +245,4 @@ export class Committer {
     for (const { reject } of [...this.#queue.splice(0), ...this.#held.splice(0)]) reject(this.#failure);
     return this.#failure;
   }
-}
-
-function undo(change: Change): void {
-  for (const back of change.undo.reverse()) back();
-}
-
-function isRemoval(operation: FileOperation): boolean {
-  return operation.kind === "remove" || operation.kind === "remove-tree";
-}
-
-// Leaves threads of Node's pool of four to the redo log.
-const syncsAtOnce = 2;
-
-/** Puts everything that was changed on the disk. What has been removed since needs nothing. */
-export async function syncAll(disk: Disk, dirty: Dirty): Promise<void> {
-  const files = [...dirty.files];
-  const directories = [...dirty.directories];
-  await Promise.all(
-    Array.from({ length: syncsAtOnce }, async () => {
-      for (let path = files.pop(); path !== undefined; path = files.pop()) await syncFile(disk, path);
-    }),
-  );
-  await Promise.all(
-    Array.from({ length: syncsAtOnce }, async () => {
-      for (let path = directories.pop(); path !== undefined; path = directories.pop()) {
-        await disk.files.syncDirectory(disk.absolute(path)).catch(unlessMissing);
-      }
-    }),
-  );
-  disk.dropLinked(dirty);
-}
-
-async function syncFile(disk: Disk, path: string): Promise<void> {
-  try {
-    const handle = disk.files.open(disk.absolute(path), "existing");
-    try {
-      await disk.files.datasync(handle);
-    } finally {
-      disk.files.close(handle);
-    }
-  } catch (error) {
-    unlessMissing(error);
-  }
-}
-
-function unlessMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
 }

@@ -3,16 +3,20 @@
 
 import { crc32 } from "node:zlib";
 import { type BranchRef, type ContentRecord, compareText } from "../../log/index.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
+import type { Disk } from "./disk.ts";
+import { breathe } from "./files.ts";
 import { inSession } from "./layout.ts";
 import { applyContent } from "./load-session.ts";
 import { nameOf } from "./names.ts";
 import type { Sessions } from "./sessions.ts";
 import { type BranchState, type ContentEntry, corruptFile, type SessionState, type StoredContent } from "./state.ts";
 
-export interface NewContent {
+interface NewContent {
   readonly id: string;
-  readonly bytes: Uint8Array;
+  readonly size: number;
+  /** The checksum of the bytes. */
+  readonly crc: number;
   readonly mediaType: string;
   readonly name?: string;
 }
@@ -31,17 +35,16 @@ export function putContent(
   if (session.content.damage) throw session.content.damage;
   const known = session.content.byBranch.get(ref.branchId)?.get(content.id);
   if (known) return known.record;
-  const { id, bytes, mediaType, name } = content;
-  const crc = crc32(bytes);
-  if (!isStored(session, id, bytes.length, crc)) {
+  const { id, size, crc, mediaType, name } = content;
+  if (!isStored(session, id, size, crc)) {
     if (incoming === undefined) throw new BytesWanted();
-    const path = assetPath(session, id);
+    const path = assetPath(session.path, id);
     change.needs(path);
     change.operations.push({ kind: "link", from: incoming, path });
   }
   const record: ContentRecord = {
     id,
-    size: bytes.length,
+    size,
     mediaType,
     ...(name !== undefined && { name }),
     createdAt: sessions.clock.now(),
@@ -92,13 +95,21 @@ function ownContent({ session, record }: BranchState): ReadonlyMap<string, Store
   return session.content.byBranch.get(record.branchId) ?? new Map();
 }
 
-/** Throws `store_corrupt` when the bytes are not those that were put. */
-export function readAsset(sessions: Sessions, session: SessionState, { record, crc }: StoredContent): Uint8Array {
-  const path = assetPath(session, record.id);
-  const bytes = sessions.disk.readWhole(path);
-  if (bytes && bytes.length === record.size && crc32(bytes) === crc) return new Uint8Array(bytes);
-  const { sessionId, contentId } = { sessionId: session.record.id, contentId: record.id };
-  throw corruptFile(sessions.disk.absolute(path), bytes ? "is damaged" : "is missing", { sessionId, contentId });
+const readAtOnce = 1024 * 1024;
+
+/** The bytes of content of the session at `path`. Throws `store_corrupt` when they are not those that were put. */
+export async function readAsset(disk: Disk, path: string, { record, crc }: StoredContent): Promise<Uint8Array> {
+  const asset = assetPath(path, record.id);
+  const bytes = new Uint8Array(record.size);
+  let computed = 0;
+  for (let at = 0; at < record.size; at += readAtOnce) {
+    if (at > 0) await breathe();
+    const piece = disk.read(asset, at, Math.min(readAtOnce, record.size - at));
+    bytes.set(piece, at);
+    computed = crc32(piece, computed);
+  }
+  if (computed === crc && disk.size(asset) === record.size) return bytes;
+  throw corruptFile(disk.absolute(asset), "is damaged or missing", { contentId: record.id });
 }
 
 /** Every content id that a branch of the session refers to. */
@@ -108,8 +119,8 @@ export function referredContent({ content }: SessionState): Map<string, StoredCo
   return all;
 }
 
-export function assetPath(session: SessionState, contentId: string): string {
-  return `${inSession.assets(session.path)}/${nameOf(contentId)}`;
+function assetPath(session: string, contentId: string): string {
+  return `${inSession.assets(session)}/${nameOf(contentId)}`;
 }
 
 function isStored({ content }: SessionState, id: string, size: number, crc: number): boolean {
@@ -139,6 +150,6 @@ function addEntry(session: SessionState, entry: ContentEntry, change: Change): v
 function removeUnused(session: SessionState, ids: Iterable<string>, change: Change): void {
   const used = referredContent(session);
   for (const id of ids) {
-    if (!used.has(id)) change.operations.push({ kind: "remove", path: assetPath(session, id) });
+    if (!used.has(id)) change.operations.push({ kind: "remove", path: assetPath(session.path, id) });
   }
 }

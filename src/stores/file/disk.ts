@@ -48,6 +48,7 @@ export class Disk {
   readonly #linked = new Set<string>();
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
+  #emptying: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(files: Files, base: string) {
@@ -71,8 +72,17 @@ export class Disk {
     return join(this.base, path);
   }
 
-  /** Up to `length` bytes from `at`; fewer only where the file ends. */
+  /** Up to `length` bytes from `at`; fewer only where the file ends, none where there is none. */
   read(path: string, at: number, length: number): Buffer {
+    try {
+      return this.#readAt(path, at, length);
+    } catch (error) {
+      if (isMissing(error)) return Buffer.alloc(0);
+      throw error;
+    }
+  }
+
+  #readAt(path: string, at: number, length: number): Buffer {
     return this.#reading(path, () => {
       const handle = this.#handle(path);
       const into = Buffer.allocUnsafe(length);
@@ -179,9 +189,12 @@ export class Disk {
     }
   }
 
-  /** Erases what was moved to the trash. */
-  async emptyTrash(): Promise<void> {
-    for (const name of this.list(paths.trash)) await this.files.removeTree(this.absolute(`${paths.trash}/${name}`));
+  /** Erases what was moved to the trash; one at a time, so that no two remove the same. */
+  emptyTrash(): Promise<void> {
+    this.#emptying = this.#emptying.then(async () => {
+      for (const name of this.list(paths.trash)) await this.files.removeTree(this.absolute(`${paths.trash}/${name}`));
+    });
+    return this.#emptying;
   }
 
   close(): void {

@@ -1,5 +1,18 @@
 // Where everything lies, relative to the store's directory; always with "/", because these paths are written into the
-// redo log.
+// redo log. Names of sessions and branches are ids as names.ts writes them.
+//
+//   bough.json                             which format this is, and how often it was opened
+//   lock                                   held by the process that owns the directory
+//   wal/{number}.log                       the redo log; empty after a clean close
+//   incoming/ trash/                       content on its way in, trees on their way out
+//   sessions/{session}/session.json        metadata, state, version, last activity
+//                      content.jsonl       which branch refers to which content
+//                      assets/{sha256}     the bytes of content
+//                      uncommitted/{branch}.json     the claim of its run slot, while there is one
+//                      branches/{branch}/events.jsonl          the log: one checksummed line a fact
+//                                        branch.json           a snapshot of header and index, so that no load reads it all
+//                                        checkpoints.jsonl
+//                                        segments/{to}-{crc}.jsonl
 
 export const formatVersion = 1;
 

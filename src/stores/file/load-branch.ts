@@ -42,8 +42,9 @@ export function loadBranch(disk: Disk, session: SessionState, name: string, prob
   const branch = newBranch(session, name, path, log, draft);
   if (snapshot && !isShort) branch.snapshot = { end: snapshot.log.offset, size: bytes };
   branch.damage = judge(disk, branch, flaw, size!, isShort ? snapshot : undefined, problems);
-  if (bytes > 0 && !snapshot)
-    report(problems, branch, "repaired", `${inBranch.snapshot(path)} was rebuilt from the log.`);
+  if (bytes > 0 && !snapshot) {
+    report(problems, branch, "repaired", `${disk.absolute(inBranch.snapshot(path))} is rebuilt from the log.`);
+  }
   return branch;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { RunClaim, SessionRecord, StoreProblem } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
 import { inSession } from "./layout.ts";
-import { nameOf } from "./names.ts";
+import { isName, nameOf } from "./names.ts";
 import { seal, unseal } from "./seal.ts";
 import { SideLog } from "./side-log.ts";
 import { type ContentEntry, type ContentTable, corruptFile, type SessionState } from "./state.ts";
@@ -47,7 +47,7 @@ export function readSessionDocument(disk: Disk, path: string): { record: Session
 export function loadSession(disk: Disk, path: string, clock: Clock, problems: StoreProblem[]): SessionState {
   const { record, order } = readSessionDocument(disk, path);
   const session = newSession(path, order, record);
-  for (const name of disk.list(inSession.branches(path))) session.branchNames.set(name, undefined);
+  for (const name of disk.list(inSession.branches(path)).filter(isName)) session.branchNames.set(name, undefined);
   loadContent(disk, session, problems);
   loadClaims(disk, session, clock, problems);
   return session;
@@ -81,6 +81,7 @@ function loadContent(disk: Disk, { content, record }: SessionState, problems: St
  */
 function loadClaims(disk: Disk, session: SessionState, clock: Clock, problems: StoreProblem[]): void {
   for (const name of disk.list(inSession.claims(session.path))) {
+    if (!name.endsWith(".json")) continue;
     const path = `${inSession.claims(session.path)}/${name}`;
     const found = readClaim(disk, path);
     if (found && session.branchNames.has(nameOf(found.claim.branchId))) {

@@ -5,14 +5,14 @@ import { BoughError } from "../../base/errors.ts";
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
 import { Flaw } from "./branch-log.ts";
 import { checkpointsOf } from "./checkpoints.ts";
-import { assetPath, readAsset, referredContent } from "./content.ts";
+import { readAsset, referredContent } from "./content.ts";
 import { breathe } from "./files.ts";
 import { inBranch, inSession, paths, temporarySuffix } from "./layout.ts";
-import { nameOf } from "./names.ts";
+import { isName, nameOf } from "./names.ts";
 import { judged } from "./own-log.ts";
 import { cleanSegments } from "./segments.ts";
 import type { Sessions } from "./sessions.ts";
-import type { BranchState, SessionState } from "./state.ts";
+import type { BranchState, SessionState, StoredContent } from "./state.ts";
 
 type Look = <T>(see: () => T) => Promise<T>;
 
@@ -32,11 +32,12 @@ export async function maintain(
   const findings: Findings = { sessions: 0, branches: 0, events: 0, problems: [] };
   await look(() => cleanIncoming(sessions, isIncoming, findings));
   for (const name of await look(() => [...sessions.names])) {
-    const session = await look(() => inspectSession(sessions, name, findings));
-    if (!session) continue;
-    for (const branchName of await look(() => [...session.branchNames.keys()])) {
-      const branch = await look(() => inspectBranch(sessions, session, branchName, findings));
-      if (branch) await verifyLog(branch, findings);
+    const path = `${paths.sessions}/${name}`;
+    const [branches, assets] = await look(() => inspectSession(sessions, name, findings));
+    for (const asset of assets) await verifyAsset(sessions, path, asset, findings);
+    for (const branchName of branches) {
+      const branch = await look(() => inspectBranch(sessions, name, branchName, findings));
+      if (branch) await verifyLog(sessions, branch, findings);
     }
   }
   findings.problems.unshift(...sessions.problems.splice(0));
@@ -52,18 +53,19 @@ function cleanIncoming({ disk }: Sessions, isIncoming: (path: string) => boolean
   }
 }
 
-function inspectSession(sessions: Sessions, name: string, findings: Findings): SessionState | undefined {
-  if (!sessions.names.has(name)) return undefined;
+/** The names of its branches, and its content. */
+function inspectSession(sessions: Sessions, name: string, findings: Findings): [string[], StoredContent[]] {
+  if (!sessions.names.has(name)) return [[], []];
+  sessions.shrink();
   findings.sessions += 1;
   try {
     const session = sessions.loadByPath(`${paths.sessions}/${name}`);
     removeStray(sessions, session, findings);
-    if (session.content.damage) throw session.content.damage;
-    checkAssets(sessions, session, findings);
-    return session;
+    if (session.content.damage) findings.problems.push(asProblem(session.content.damage));
+    return [[...session.branchNames.keys()], [...referredContent(session).values()]];
   } catch (error) {
     findings.problems.push(asProblem(error));
-    return undefined;
+    return [[], []];
   }
 }
 
@@ -71,7 +73,7 @@ function inspectSession(sessions: Sessions, name: string, findings: Findings): S
 function removeStray({ disk }: Sessions, session: SessionState, findings: Findings): void {
   const used = new Set([...referredContent(session).keys()].map(nameOf));
   const assets = inSession.assets(session.path);
-  const stray = session.content.damage ? [] : disk.list(assets).filter((name) => !used.has(name));
+  const stray = session.content.damage ? [] : disk.list(assets).filter((name) => isName(name) && !used.has(name));
   const temporary = disk.list(session.path).filter((name) => name.endsWith(temporarySuffix));
   for (const path of [
     ...stray.map((name) => `${assets}/${name}`),
@@ -83,30 +85,25 @@ function removeStray({ disk }: Sessions, session: SessionState, findings: Findin
   }
 }
 
-function checkAssets(sessions: Sessions, session: SessionState, findings: Findings): void {
-  const present = new Set(sessions.disk.list(inSession.assets(session.path)));
-  for (const [id, stored] of referredContent(session)) {
-    const sessionId = session.record.id;
-    const where = sessions.disk.absolute(assetPath(session, id));
-    if (!present.has(nameOf(id))) {
-      findings.problems.push({ code: "corrupt", detail: `${where} is missing.`, sessionId });
-      continue;
-    }
-    try {
-      readAsset(sessions, session, stored);
-    } catch (error) {
-      findings.problems.push(asProblem(error));
-    }
+async function verifyAsset(sessions: Sessions, path: string, stored: StoredContent, findings: Findings): Promise<void> {
+  try {
+    await readAsset(sessions.disk, path, stored);
+  } catch (error) {
+    // It may have been deleted meanwhile.
+    const session = sessions.names.has(path.slice(paths.sessions.length + 1)) ? sessions.loadByPath(path) : undefined;
+    if (session && referredContent(session).has(stored.record.id)) findings.problems.push(asProblem(error));
   }
 }
 
 function inspectBranch(
   sessions: Sessions,
-  session: SessionState,
+  sessionName: string,
   name: string,
   findings: Findings,
 ): BranchState | undefined {
-  if (!session.branchNames.has(name)) return undefined;
+  const path = `${paths.sessions}/${sessionName}`;
+  const session = sessions.names.has(sessionName) ? sessions.loadByPath(path) : undefined;
+  if (!session?.branchNames.has(name)) return undefined;
   findings.branches += 1;
   try {
     const branch = sessions.loadByName(session, name);
@@ -127,14 +124,15 @@ function inspectBranch(
 
 const linesAtOnce = 2000;
 
-async function verifyLog(branch: BranchState, findings: Findings): Promise<void> {
+async function verifyLog(sessions: Sessions, branch: BranchState, findings: Findings): Promise<void> {
   const { log } = branch;
   let lines = 0;
   try {
     for (const _ of log.lines(log.points[0]!, log.end.offset)) if (++lines % linesAtOnce === 0) await breathe();
   } catch (error) {
-    if (!branch.session.branches.has(branch.record.branchId)) return;
     if (!(error instanceof Flaw)) throw error;
+    // It may have been deleted meanwhile.
+    if (sessions.findBranch(branch.record)?.order !== branch.order) return;
     findings.problems.push(asProblem(judged(branch, error)));
   }
 }

@@ -20,6 +20,11 @@ export function nameOf(id: string): string {
   return name.length <= longestName ? name : `=h${createHash("sha256").update(name).digest("hex")}`;
 }
 
+/** Whether a file name can be one of ours; what a desktop or an editor leaves in a directory can't. */
+export function isName(name: string): boolean {
+  return /^[a-z0-9_=][a-z0-9_=-]*$/.test(name);
+}
+
 function escapeFirst(character: string, always: boolean): string {
   return always || character === "-" ? escapeBytes(character) : escapeCharacter(character);
 }

@@ -3,11 +3,11 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { StoreProblem } from "../../log/index.ts";
-import { syncAll } from "./commit.ts";
 import type { Disk, FileOperation } from "./disk.ts";
 import { breathe } from "./files.ts";
 import { inSession, paths } from "./layout.ts";
 import { seal, unseal } from "./seal.ts";
+import { syncAll } from "./sync.ts";
 import { walPath } from "./wal.ts";
 import { readWal, type WalContents } from "./wal-reader.ts";
 

@@ -3,7 +3,7 @@
 
 import { BoughError } from "../../base/errors.ts";
 import { type BranchRef, type ClaimOptions, decideClaim, isLive, type RunClaim, refuse } from "../../log/index.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { breathe } from "./files.ts";
 import { inSession, paths } from "./layout.ts";
 import { encodeClaim } from "./load-session.ts";
@@ -65,7 +65,7 @@ export function refuseLive(claims: Iterable<RunClaim>, now: number): void {
 
 /** Oldest first; of the same moment, in the order sessions and branches were created. */
 export function listRuns(sessions: Sessions, sessionId: string | undefined): RunClaim[] {
-  const order = (session: SessionState, { branchId }: RunClaim) => sessions.branchOf(session, branchId)?.order ?? 0;
+  const order = (session: SessionState, { branchId }: RunClaim) => session.branches.get(branchId)?.order ?? 0;
   return [...sessions.claimed]
     .filter((session) => sessionId === undefined || session.record.id === sessionId)
     .flatMap((session) => [...session.claims.values()].map((claim) => ({ session, claim })))
@@ -86,9 +86,10 @@ export async function findLeftClaims(sessions: Sessions): Promise<void> {
     const path = `${paths.sessions}/${name}`;
     if (!sessions.names.has(name) || sessions.disk.list(inSession.claims(path)).length === 0) continue;
     try {
-      sessions.loadByPath(path);
+      const session = sessions.loadByPath(path);
+      for (const branchId of session.claims.keys()) sessions.branchOf(session, branchId);
     } catch (error) {
-      // A damaged session has no runs to recover; maintain() tells of it.
+      // What is damaged can't be recovered; maintain() tells of it.
       if (!BoughError.is(error, "store_corrupt")) throw error;
     }
   }

@@ -3,7 +3,7 @@
 
 import { crc32 } from "node:zlib";
 import type { BranchRef, Segment } from "../../log/index.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { inBranch } from "./layout.ts";
 import { hex8 } from "./seal.ts";
 import type { Sessions } from "./sessions.ts";

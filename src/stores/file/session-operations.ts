@@ -1,7 +1,8 @@
+import { BoughError } from "../../base/errors.ts";
 import { type JsonObject, mergePatch } from "../../base/json.ts";
 import { type NewBranch, refuse, type SessionRecord } from "../../log/index.ts";
 import { createBranchIn } from "./branch-operations.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import { inSession } from "./layout.ts";
 import { encodeSession, newSession } from "./load-session.ts";
 import { nameOf } from "./names.ts";
@@ -71,7 +72,8 @@ export function deleteSession(sessions: Sessions, sessionId: string, change: Cha
 function findReadable(sessions: Sessions, sessionId: string): SessionState | undefined {
   try {
     return sessions.find(sessionId);
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (BoughError.is(error, "store_corrupt")) return undefined;
+    throw error;
   }
 }

@@ -9,12 +9,12 @@
 import type { Clock } from "../../base/clock.ts";
 import { type BranchRef, refuse, type SessionRecord, type StoreProblem, Watchers } from "../../log/index.ts";
 import { pointSpacing } from "./branch-log.ts";
-import type { Change } from "./commit.ts";
+import type { Change } from "./change.ts";
 import type { Disk } from "./disk.ts";
 import { inBranch, inSession, paths } from "./layout.ts";
 import { encodeSnapshot, loadBranch } from "./load-branch.ts";
 import { encodeSession, loadSession, readSessionDocument } from "./load-session.ts";
-import { nameOf } from "./names.ts";
+import { isName, nameOf } from "./names.ts";
 import { type BranchState, corruptFile, type SessionState } from "./state.ts";
 
 const sessionsInMemory = 2000;
@@ -36,14 +36,14 @@ export class Sessions {
   readonly #byPath = new Map<string, SessionState>();
   /** Their session.json has an old activity time. */
   readonly #active = new Set<SessionState>();
-  /** Their log goes on behind branch.json. */
+  /** Their log goes on behind branch.json. Of sessions in memory only: a forgotten one may have been deleted since. */
   readonly #grown = new Set<BranchState>();
 
   constructor(disk: Disk, clock: Clock, problems: StoreProblem[]) {
     this.disk = disk;
     this.clock = clock;
     this.problems = problems;
-    this.names = new Set(disk.list(paths.sessions));
+    this.names = new Set(disk.list(paths.sessions).filter(isName));
   }
 
   pathOf(sessionId: string): string {
@@ -121,7 +121,8 @@ export class Sessions {
     }
     session.branchNames.set(name, record.branchId);
     session.branches.set(record.branchId, branch);
-    if (branch.snapshot.end < branch.log.end.offset) this.#grown.add(branch);
+    const isCurrent = this.#byPath.get(session.path) === session;
+    if (isCurrent && branch.snapshot.end < branch.log.end.offset) this.#grown.add(branch);
     return branch;
   }
 

@@ -1,6 +1,7 @@
 // The store port on files. Every method is a decision handed to the committer, or a look at memory and the log; what they
 // decide is in the files named for it.
 
+import { crc32 } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../base/json.ts";
 import {
@@ -21,17 +22,10 @@ import {
 } from "../../log/index.ts";
 import { append } from "./append.ts";
 import { branchesOf, createBranch, deleteBranch, warmBranches } from "./branch-operations.ts";
+import type { Change } from "./change.ts";
 import { deleteCheckpoints, listCheckpoints, saveCheckpoint } from "./checkpoints.ts";
-import { type Change, Committer } from "./commit.ts";
-import {
-  BytesWanted,
-  deleteContent,
-  findContent,
-  listContent,
-  type NewContent,
-  putContent,
-  readAsset,
-} from "./content.ts";
+import { Committer } from "./commit.ts";
+import { BytesWanted, deleteContent, findContent, listContent, putContent, readAsset } from "./content.ts";
 import type { Disk } from "./disk.ts";
 import type { Identity } from "./identity.ts";
 import { Incoming } from "./incoming.ts";
@@ -201,9 +195,11 @@ export class FileStore implements Store {
     );
   }
 
-  putContent(ref: BranchRef, content: NewContent) {
+  putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
     const target = refOf(ref);
-    const input = { ...content, bytes: content.bytes.slice() };
+    const { bytes: given, ...rest } = content;
+    const bytes = given.slice();
+    const input = { ...rest, size: bytes.length, crc: crc32(bytes) };
     const put = (incoming?: string) =>
       this.#committer.submit((change) => ({ ...putContent(this.#sessions, target, input, incoming, change) }));
     return this.#steps(async () => {
@@ -212,17 +208,25 @@ export class FileStore implements Store {
       } catch (error) {
         if (!(error instanceof BytesWanted)) throw error;
       }
-      return await this.#incoming.bring(input.bytes, put);
+      return await this.#incoming.bring(bytes, put);
     });
   }
 
   getContent(ref: BranchRef, contentId: string) {
-    return this.#steps(() =>
-      this.#through(refOf(ref), {}, (branch) => {
-        const found = findContent(lineageOf(this.#sessions, branch), contentId);
-        return found && { record: { ...found.record }, bytes: readAsset(this.#sessions, branch.session, found) };
-      }),
-    );
+    const target = refOf(ref);
+    const find = () => this.#through(target, {}, (branch) => findContent(lineageOf(this.#sessions, branch), contentId));
+    return this.#steps(async () => {
+      const found = await find();
+      if (!found) return undefined;
+      try {
+        const bytes = await readAsset(this.#disk, this.#sessions.pathOf(target.sessionId), found);
+        return { record: { ...found.record }, bytes };
+      } catch (error) {
+        // It may have been deleted while it was read.
+        if (await find()) throw error;
+        return undefined;
+      }
+    });
   }
 
   listContent(ref: BranchRef) {

@@ -16,12 +16,8 @@ import { paths } from "./layout.ts";
 import { writeAll } from "./replace.ts";
 import { hex8 } from "./seal.ts";
 
-/** A file of the redo log that takes no more groups. */
-export interface SealedWal {
+interface OpenWal {
   readonly number: number;
-}
-
-interface OpenWal extends SealedWal {
   readonly handle: number;
   bytes: number;
   listed: boolean;
@@ -63,11 +59,10 @@ export class Wal {
     failpoint("file.wal.synced");
   }
 
-  /** Ends the current file; undefined when there is none. At most one file is sealed at a time. */
-  seal(): SealedWal | undefined {
+  /** Ends the current file. At most one file is sealed at a time. */
+  seal(): void {
     this.#sealed = this.#open;
     this.#open = undefined;
-    return this.#sealed;
   }
 
   /** Forgets the sealed file (W4). */

@@ -9,13 +9,23 @@ import { Subject } from "./subject.mjs";
 
 /** A store goes through this many deaths before a fresh one takes its place. */
 const deathsPerStore = 25;
-/** At most this many deaths in a row before the store is looked at. */
-const deathsPerCheck = 3;
+/** At most this many rounds of deaths before the store is looked at. */
+const roundsPerCheck = 3;
+/** How often two writers share a store that several processes can use. */
+const chanceOfTwo = 0.3;
 const longestLifeMs = 60;
+
+/** Folders that are there; none outlives this process. */
+const folders = new Set();
+process.once("exit", () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
 
 /** A folder for stores under test, in memory where that is possible: a kill does not need a disk. */
 export function temporaryFolder() {
-  return mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "crash-"));
+  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bough-crash-"));
+  folders.add(folder);
+  return folder;
 }
 
 export function pathIn(folder, name) {
@@ -29,6 +39,7 @@ export const killingGround = {
     child.kill("SIGKILL");
   },
   async recover() {},
+  writersAtOnce: (name, random) => (name === "sqlite" && random.chance(chanceOfTwo) ? 2 : 1),
   /** Whether writers may notice that they are about to die. */
   mayFail: false,
   /** Added to the writers' environment. */
@@ -50,7 +61,7 @@ export async function campaign({ name, deaths, seed, lane = 0, ground = killingG
     if (total.problems.length === 0) total.problems = await subject.checkResidue();
     total.ackedFacts += subject.ackedFacts;
     if (total.problems.length > 0) total.evidence = keepEvidence(subject);
-    else rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
   return total;
 }
@@ -59,25 +70,31 @@ export async function campaign({ name, deaths, seed, lane = 0, ground = killingG
 function keepEvidence(subject) {
   const folder = mkdtempSync(join(tmpdir(), "bough-evidence-"));
   writeFileSync(join(folder, "trace.jsonl"), subject.trace.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  writeFileSync(join(folder, "baseline.json"), JSON.stringify(subject.before));
+  writeFileSync(join(folder, "baseline.json"), JSON.stringify(subject.baseline));
   if (existsSync(subject.path)) cpSync(dirname(subject.path), join(folder, "store"), { recursive: true });
   return folder;
 }
 
 async function wearDown(subject, { most, random, total, ground, onDeath }) {
   for (let deaths = 0; deaths < most && total.problems.length === 0; ) {
-    const inARow = Math.min(1 + random.int(deathsPerCheck), most - deaths);
-    for (let i = 0; i < inARow; i++) {
-      const life = random.int(longestLifeMs);
-      const strike = (child) => after(life).then(() => ground.strike(child));
-      await subject.write({ onFirstAck: strike, mayFail: ground.mayFail, env: ground.env });
-      await ground.recover();
-      onDeath();
+    const rounds = 1 + random.int(roundsPerCheck);
+    for (let round = 0; round < rounds && deaths < most; round++) {
+      const count = Math.min(ground.writersAtOnce(subject.name, random), most - deaths);
+      await dieTogether(subject, { count, random, ground });
+      deaths += count;
+      total.deaths += count;
+      for (let i = 0; i < count; i++) onDeath();
     }
-    deaths += inARow;
-    total.deaths += inARow;
     total.problems = await subject.check({ finish: () => random.chance(0.5) });
   }
+}
+
+async function dieTogether(subject, { count, random, ground }) {
+  const { mayFail, env } = ground;
+  const lives = Array.from({ length: count }, () => random.int(longestLifeMs));
+  const onFirstAck = (child) => after(lives.pop()).then(() => ground.strike(child));
+  await subject.writeTogether(count, { onFirstAck, mayFail, env });
+  await ground.recover();
 }
 
 function after(ms) {

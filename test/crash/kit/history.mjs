@@ -1,4 +1,4 @@
-// The history: what one or several killed processes told, one after the other, on the same store.
+// The history: what killed processes told, one after the other or several at a time, on the same store.
 //
 //   H1. A write is "acked" (must be there), "refused" (can't be) or "unknown" (may be, wholly).
 //   H2. `line` and `end` say when a write began and when it was over at the latest: its answer, or the death of its
@@ -11,8 +11,6 @@ export class History {
   writes = [];
   /** Everything in the order it was told, the public interface's acknowledgements included. */
   entries = [];
-  /** The newest time of the writers' clock. */
-  time = 0;
   ackedFacts = 0;
   /** Errors that a writer did not expect. */
   failures = [];
@@ -21,31 +19,34 @@ export class History {
   #line = 0;
   #open = new Map();
 
+  /** One thing that a writer told, or its end; `writer` says whose. They come in the order of time. */
   add(told) {
     this.#line++;
-    if (told.do !== undefined) this.#begin(told);
+    if (told.died !== undefined) this.#died(told.writer);
+    else if (told.do !== undefined) this.#begin(told);
     else if (told.n !== undefined) this.#answer(told);
     else if (told.facts !== undefined) this.entries.push({ ...told, line: this.#line });
   }
 
   /** The process is gone: what it had under way stays unknown. */
-  died() {
-    this.#line++;
-    for (const write of this.#open.values()) write.end = this.#line;
-    this.#open.clear();
+  #died(writer) {
+    for (const [key, write] of this.#open) {
+      if (write.writer !== writer) continue;
+      write.end = this.#line;
+      this.#open.delete(key);
+    }
   }
 
   #begin(told) {
     const write = { ...told, line: this.#line, end: Number.POSITIVE_INFINITY, status: "unknown" };
-    this.time = Math.max(this.time, told.at);
-    this.#open.set(told.n, write);
+    this.#open.set(keyOf(told), write);
     this.writes.push(write);
     this.entries.push(write);
   }
 
-  #answer({ n, ok, no, message }) {
-    const write = this.#open.get(n);
-    this.#open.delete(n);
+  #answer({ ok, no, message, ...told }) {
+    const write = this.#open.get(keyOf(told));
+    this.#open.delete(keyOf(told));
     write.end = this.#line;
     if (ok !== undefined) {
       write.status = "acked";
@@ -54,4 +55,8 @@ export class History {
     } else if (failures.test(no)) this.refusals.push({ code: no, message, do: write.do, line: write.line });
     else write.status = "refused";
   }
+}
+
+function keyOf({ writer, n }) {
+  return `${writer}/${n}`;
 }

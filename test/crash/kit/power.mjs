@@ -35,6 +35,7 @@ const helpers = [
 export class PowerSocket {
   mayFail = true;
   env = {};
+  writersAtOnce = () => 1;
   #folder;
   #mountPoint;
   #helper;

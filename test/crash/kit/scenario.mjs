@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import { openSessions } from "bough";
 import { History } from "./history.mjs";
-import { CountingClock, openStoreAt } from "./stores.mjs";
+import { HostClock, openStoreAt } from "./stores.mjs";
 import { traced } from "./trace.mjs";
 
 /** The facts of the last append on "main", which nobody forked. */
@@ -13,14 +13,14 @@ export const lastBatch = 4;
 /** Makes the store at `path`; `midway(path)` is called while it is closed, before the last things happen. */
 export async function makeScenario({ name, path, midway = () => {} }) {
   const history = new History();
-  const clock = new CountingClock(1);
+  const clock = new HostClock();
   // Whoever wrote it is dead, so what it held can be taken over.
   const owner = `${hostname()}/${spawnSync(process.execPath, ["--version"]).pid}`;
   let count = 0;
   const ids = { next: () => `e${++count}` };
   const open = async () => {
     const store = await openStoreAt(name, path, clock);
-    const emit = (told) => history.add(JSON.parse(JSON.stringify(told)));
+    const emit = (told) => history.add(JSON.parse(JSON.stringify({ ...told, writer: 1 })));
     return openSessions(traced(store, { emit, clock, isReused: () => false }), { clock, ids, owner });
   };
   const before = await open();
@@ -30,7 +30,7 @@ export async function makeScenario({ name, path, midway = () => {} }) {
   const after = await open();
   await goOn(after);
   await after.close();
-  history.died();
+  history.add({ died: 0, writer: 1 });
   return { history, clock };
 }
 

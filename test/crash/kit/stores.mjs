@@ -1,26 +1,28 @@
-// The stores that are killed, opened by name, on a clock that counts instead of telling the time: what was written later
-// then carries a later time, also across processes, whatever the machine's clock does.
+// The stores that are killed, opened by name, on a clock that all processes of the host share and that never goes back.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 export const storeNames = ["file", "sqlite"];
 
-/** A clock on which every look takes a millisecond. Sleeping is real. */
-export class CountingClock {
-  #now;
+/** Nanoseconds since the machine started: the same for every process, whatever happens to the time of day. */
+export function hostTime() {
+  return Number(process.hrtime.bigint());
+}
 
-  constructor(start) {
-    this.#now = start;
+/** Milliseconds since the machine started, and so many more. */
+export class HostClock {
+  constructor(ahead = 0) {
+    this.ahead = ahead;
   }
 
   now() {
-    return ++this.#now;
+    return Math.floor(hostTime() / 1e6) + this.ahead;
   }
 
   /** Moves on to at least this time. */
   reach(time) {
-    this.#now = Math.max(this.#now, time);
+    this.ahead += Math.max(time - this.now(), 0);
   }
 
   sleep(ms, signal) {

@@ -41,7 +41,9 @@ const refusals = new Set([
 ]);
 
 export class Workload {
-  constructor({ sessions, random, ids, emit }) {
+  /** `reuses` says whether ids are used again; processes that share a store can't know when that is safe. */
+  constructor({ sessions, random, ids, emit, reuses }) {
+    this.reuses = reuses;
     this.sessions = sessions;
     this.random = random;
     this.ids = ids;
@@ -64,7 +66,7 @@ export class Workload {
 
   async #first() {
     const { sessions } = await this.sessions.listSessions();
-    if (sessions.length === 0) await this.sessions.createSession(pooledSessions[0], { metadata: { first: true } });
+    if (sessions.length === 0) await this.sessions.createSession(this.newSessionId(this.random));
   }
 
   async #lane(random) {
@@ -81,9 +83,17 @@ export class Workload {
     }
   }
 
+  newSessionId(random) {
+    return this.reuses ? random.pick(pooledSessions) : this.ids.next();
+  }
+
+  newBranchId(random) {
+    return this.reuses && random.chance(0.4) ? random.pick(pooledBranches) : this.ids.next();
+  }
+
   async session(random) {
     const { sessions } = await this.sessions.listSessions();
-    return random.pick(sessions) ?? (await this.sessions.createSession(random.pick(pooledSessions)));
+    return random.pick(sessions) ?? (await this.sessions.createSession(this.newSessionId(random)));
   }
 
   /** A branch of any session; `growing` leaves out those that are long already. */
@@ -130,7 +140,7 @@ async function fork(work, random) {
   await work.sessions.forkBranch({
     ...ref,
     ...random.pick(points),
-    newBranchId: newBranchId(work, random),
+    newBranchId: work.newBranchId(random),
     state: random.pick(["fork-point", "current", "none"]),
     ...(random.chance(0.3) && { metadata: { why: randomText(random).slice(0, 200) } }),
   });
@@ -152,11 +162,7 @@ async function deleteBranch(work, random) {
 async function createBranch(work, random) {
   const { sessionId, count } = await work.branch(random);
   if (count >= mostBranches) return;
-  await work.sessions.createBranch(sessionId, { branchId: newBranchId(work, random), tags: ["empty"] });
-}
-
-function newBranchId(work, random) {
-  return random.chance(0.4) ? random.pick(pooledBranches) : work.ids.next();
+  await work.sessions.createBranch(sessionId, { branchId: work.newBranchId(random), tags: ["empty"] });
 }
 
 async function updateBranch(work, random) {
@@ -221,7 +227,7 @@ async function deleteContent(work, random) {
 async function createSession(work, random) {
   const { sessions } = await work.sessions.listSessions();
   if (sessions.length >= mostSessions) return;
-  await work.sessions.createSession(random.pick(pooledSessions), { metadata: { made: work.ids.next() } });
+  await work.sessions.createSession(work.newSessionId(random), { metadata: { made: work.ids.next() } });
 }
 
 async function deleteSession(work, random) {

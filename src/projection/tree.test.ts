@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BranchTree, type TreeNode } from "./tree.ts";
+
+const tree = new BranchTree([
+  { id: "main" },
+  { id: "a", parentId: "main", forkMessageId: "m1" },
+  { id: "b", parentId: "main", forkMessageId: "m2" },
+  { id: "c", parentId: "main", forkMessageId: "m1" },
+  { id: "aa", parentId: "a", forkMessageId: "m1" },
+  { id: "root fork", parentId: "main" },
+  { id: "free" },
+]);
+
+describe("the place of a branch", () => {
+  test("is told by its parent and its fork point", () => {
+    expect(tree.place("c")).toEqual({
+      ancestors: ["main"],
+      children: [],
+      totalForks: 0,
+      siblings: ["main", "a", "c"],
+      siblingIndex: 2,
+      totalSiblings: 3,
+      previousSibling: "a",
+    });
+    expect(tree.place("a")).toMatchObject({
+      previousSibling: "main",
+      nextSibling: "c",
+      children: ["aa"],
+      totalForks: 1,
+    });
+    expect(tree.place("aa")).toMatchObject({ ancestors: ["main", "a"], siblings: ["a", "aa"] });
+    expect(tree.place("root fork").siblings).toEqual(["main", "root fork"]);
+  });
+
+  test("of a branch without a parent is among all such", () => {
+    expect(tree.place("main")).toMatchObject({
+      siblings: ["main", "free"],
+      siblingIndex: 0,
+      children: ["a", "b", "c", "root fork"],
+    });
+    expect([tree.roots, tree.ids.length]).toEqual([["main", "free"], 7]);
+    expect(tree.siblingsOf("nobody")).toEqual([]);
+  });
+
+  test("is consistent in any tree: everyone stands once in a group, neighbours agree, ancestors lead to a root", () => {
+    const nodes = fc.array(fc.record({ parent: fc.nat(), point: fc.nat(2) }), { maxLength: 30 });
+    fc.assert(
+      fc.property(nodes, (records) => {
+        const list: TreeNode[] = [{ id: "0" }];
+        for (const { parent, point } of records) {
+          const parentId = String(parent % list.length);
+          list.push({ id: String(list.length), parentId, ...(point > 0 && { forkMessageId: `m${point}` }) });
+        }
+        const any = new BranchTree(list);
+        for (const { id, parentId } of list) {
+          const place = any.place(id);
+          expect(place.siblings[place.siblingIndex]).toBe(id);
+          expect(new Set(place.siblings).size).toBe(place.totalSiblings);
+          expect(place.siblings[0]).toBe(parentId ?? "0");
+          if (place.nextSibling !== undefined) expect(any.place(place.nextSibling).previousSibling).toBe(id);
+          expect(place.ancestors.at(-1)).toBe(parentId);
+          if (parentId !== undefined) expect(any.childrenOf(parentId)).toContain(id);
+          expect(place.ancestors.length === 0 || any.roots.includes(place.ancestors[0]!)).toBe(true);
+        }
+      }),
+    );
+  });
+});
