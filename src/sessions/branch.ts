@@ -3,17 +3,17 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Message } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
+import type { RowHeader } from "../projection/header.ts";
 import {
   type BranchPlace,
   BranchTree,
   type BranchView,
-  copyTurn,
   type Interaction,
   type OpenTurn,
-  type RowHeader,
   type TurnRecord,
   transcript,
 } from "../projection/index.ts";
+import { copyTurn } from "../projection/view.ts";
 
 /** Where a branch was forked. */
 export interface Fork {

@@ -6,7 +6,8 @@ import { encodeJson, type JsonObject, mergePatch, metadataLimits } from "../base
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
-import type { BranchTree, RowHeader } from "../projection/index.ts";
+import type { RowHeader } from "../projection/header.ts";
+import type { BranchTree } from "../projection/index.ts";
 import {
   type Branch,
   type BranchInfo,
@@ -62,7 +63,7 @@ export async function createBranch(
 ): Promise<BranchInfo> {
   checkId(sessionId, "session");
   checkId(branchId, "branch");
-  const named = checkDetails({ name: branchId, ...details });
+  const named = newDetails({ name: branchId, ...details });
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
   const header = { ...named, messages: 0, born } as JsonObject;
@@ -150,8 +151,14 @@ export async function deleteBranch(
   return removed;
 }
 
+/** What is said about a branch that is about to be; a key that is removed was never there. */
+export function newDetails(details: BranchDetails): BranchDetails {
+  const { metadata, ...said } = checkDetails(details);
+  return metadata ? { ...said, metadata: mergePatch({}, metadata) } : said;
+}
+
 /** Checks what a person says about a branch; leaves out what is not said. */
-export function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof BranchPatch>> {
+function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof BranchPatch>> {
   const said: BranchPatch = Object.fromEntries(
     (["name", "description", "tags", "metadata"] as const)
       .filter((key) => details[key] !== undefined)

@@ -5,7 +5,8 @@ import { ownerIsDead } from "../base/owner.ts";
 import type { Draft } from "../events/index.ts";
 import type { Written } from "../log/journal.ts";
 import type { AppendOptions, BranchRef, ClaimOptions } from "../log/store.ts";
-import { type BranchView, turnPatch } from "../projection/index.ts";
+import { turnPatch } from "../projection/header.ts";
+import type { BranchView } from "../projection/index.ts";
 import type { Context } from "./context.ts";
 
 /** How long a claim holds without being renewed. */

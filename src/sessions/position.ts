@@ -4,8 +4,8 @@
 import { BoughError } from "../base/errors.ts";
 import { callsOf, type Message, type ToolResultPart } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
-import { type BranchView, type OpenTurn, resultsId, type TurnRecord } from "../projection/index.ts";
-import { answerDangling, isNotExecuted, replaceMessages } from "../projection/tools.ts";
+import type { BranchView, OpenTurn, TurnRecord } from "../projection/index.ts";
+import { answerDangling, isNotExecuted, replaceMessages, resultsId } from "../projection/tools.ts";
 import type { Context } from "./context.ts";
 
 /** One of these; none means the latest message. */
@@ -43,8 +43,9 @@ export async function resolvePosition(
   const count = await countUpTo(context, ref, view, target);
   if (count === 0) return { seq: beforeFirstTurn(view), messages: 0, dangles: false };
   const message = messageAt(view, count - 1)!;
-  const seq = await seqOf(context, ref, view, count - 1, message);
+  // Before anything is waited for: the view goes on, and the count belongs to it as it is now.
   const compacted = view.compactions.findLast(({ retention }) => retention === "hard")?.seq ?? 0;
+  const seq = await seqOf(context, ref, view, count - 1, message);
   const cut = { messages: count, messageId: message.id, dangles: callsOf(message).length > 0 };
   if (compacted <= seq) return { seq, ...cut };
   // The facts up to there may give the last batch results that were reverted away since.

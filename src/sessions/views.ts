@@ -8,23 +8,20 @@
 import { KeyedMutex } from "../base/mutex.ts";
 import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import type { Facts, Journal } from "../log/journal.ts";
+import type { RowHeader } from "../projection/header.ts";
+import { type BranchView, emptyView, fold, type TurnRecord } from "../projection/index.ts";
 import {
-  type BranchView,
   canSeal,
   cutSegment,
-  emptyView,
-  fold,
   joinSegments,
   nothingSealed,
   type Piece,
   parseHead,
   parseSegment,
-  type RowHeader,
   type Sealed,
-  stateOf,
   stillSealed,
-  type TurnRecord,
-} from "../projection/index.ts";
+} from "../projection/segment.ts";
+import { stateOf } from "../projection/view.ts";
 
 /** A segment is cut when this many messages, or this much text, came since the last. */
 const sealMessages = 1024;

@@ -12,8 +12,9 @@ import {
   type ToolResultPart,
   type UnknownFact,
 } from "../../src/events/index.ts";
-import { type BranchView, emptyView, fold, project, stateOf } from "../../src/projection/index.ts";
+import { type BranchView, emptyView, fold, project } from "../../src/projection/index.ts";
 import { answerDangling } from "../../src/projection/tools.ts";
+import { stateOf } from "../../src/projection/view.ts";
 
 type AnyFact = Fact | UnknownFact;
 type Batch = { calls: number; arrivals: number[]; early: boolean; ask: boolean };

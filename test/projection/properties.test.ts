@@ -1,25 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { callsOf, type Fact, type Message, type ToolResultPart, type UnknownFact } from "../../src/events/index.ts";
+import { turnPatch } from "../../src/projection/header.ts";
+import { type BranchView, copyView, emptyView, fold, project, transcript } from "../../src/projection/index.ts";
 import {
-  type BranchView,
   canSeal,
-  copyTurn,
-  copyView,
   cutSegment,
-  emptyView,
-  fold,
   joinSegments,
   nothingSealed,
   parseSegment,
-  project,
-  resultsId,
   type Sealed,
-  stateOf,
   stillSealed,
-  transcript,
-  turnPatch,
-} from "../../src/projection/index.ts";
+} from "../../src/projection/segment.ts";
+import { resultsId } from "../../src/projection/tools.ts";
+import { copyTurn, stateOf } from "../../src/projection/view.ts";
 import { holds } from "../model/property.ts";
 import { closedMessages, play, type Step, scripts } from "./histories.ts";
 

@@ -59,6 +59,10 @@ export function branchCases(test: Case): void {
       const generated = await sessions.createBranch("s", said);
       expect(generated).toMatchObject(said);
       expect(await sessions.getBranch("s", generated.id)).toMatchObject(said);
+      const nothing = { metadata: { kept: 1, removed: null } };
+      expect((await sessions.createBranch("s", nothing)).metadata).toEqual({ kept: 1 });
+      const fork = await sessions.forkBranch({ ...main, ...nothing });
+      expect((await sessions.loadBranch("s", fork.id)).metadata).toEqual({ kept: 1 });
       await refused(sessions.createBranch("s", { branchId: "b" }), "branch_exists", { branchId: "b" });
       await refused(sessions.createBranch("s", { branchId: "" }), "invalid_argument");
     });

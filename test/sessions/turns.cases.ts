@@ -4,7 +4,7 @@ import type { Store } from "../../src/log/index.ts";
 import { asks, type Case, deadOwner, idsOf, main, on, refused, result, resultsIn, says, talk, textsOf } from "./kit.ts";
 
 /** A store that writes down which of its methods are called. */
-export function spied(calls: string[]): (store: Store) => Store {
+function spied(calls: string[]): (store: Store) => Store {
   return (store) =>
     new Proxy(store, {
       get(target, key) {
