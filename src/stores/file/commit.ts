@@ -130,10 +130,10 @@ export class Committer {
   async #drain(): Promise<void> {
     // Whoever is ready at the same time shares the group: those answered a moment ago, too.
     for (await breathe(); this.#queue.length > 0; await breathe()) {
+      if (this.#identity.isLow) await this.#identity.renew().catch((error) => this.fail(error));
       const group = this.#decideGroup();
       if (group.length > 0) await this.#commit(group);
       if (this.#failure) continue;
-      if (this.#identity.isLow) await this.#identity.renew().catch((error) => this.fail(error));
       await this.#checkpointIfDue();
     }
   }

@@ -2,7 +2,8 @@
 // restarts too, without a sync for each.
 //
 //   I1. A ticket is generation × 2^24 + a count; a generation is on the disk before its first ticket is given.
-//   I2. Every opening takes a new generation, so no ticket is given twice.
+//   I2. Every process that writes takes a new generation before it does, so no ticket is given twice. Reading takes none:
+//       it should not cost a sync.
 
 import { BoughError } from "../../base/errors.ts";
 import type { Disk } from "./disk.ts";
@@ -20,27 +21,31 @@ interface IdentityDocument {
 export class Identity {
   readonly #disk: Disk;
   #generation: number;
-  #given = 0;
+  /** All, until a generation of this process's own is taken. */
+  #given = perGeneration;
 
   private constructor(disk: Disk, generation: number) {
     this.#disk = disk;
     this.#generation = generation;
   }
 
-  /** Takes the next generation. `store_too_new`, `store_corrupt`. */
+  /** `store_too_new`, `store_corrupt`. */
   static async open(disk: Disk): Promise<Identity> {
-    const identity = new Identity(disk, readGeneration(disk));
-    // Made first, so that the replacement below puts their names on the disk as well: what is synced inside them counts
+    const generation = readGeneration(disk);
+    const identity = new Identity(disk, generation);
+    // Made first, so that the first replacement puts their names on the disk as well: what is synced inside them counts
     // from then on.
     for (const directory of standingDirectories) disk.ensureDirectory(directory);
-    await identity.renew();
+    if (generation === 0) await identity.renew();
     return identity;
   }
 
   next(): number {
+    if (this.#given === perGeneration) throw new Error("A ticket was asked for before a generation was taken.");
     return this.#generation * perGeneration + this.#given++;
   }
 
+  /** Whether a generation has to be taken before more tickets are given. */
   get isLow(): boolean {
     return perGeneration - this.#given < renewBelow;
   }
