@@ -19,7 +19,7 @@ import { closedMessages, play, type Step, scripts } from "./histories.ts";
 
 type AnyFact = Fact | UnknownFact;
 
-const always = (check: (facts: AnyFact[], script: Step[]) => void, runs = 300) =>
+const always = (check: (facts: AnyFact[], script: Step[]) => void, runs = 200) =>
   holds(
     fc.asyncProperty(scripts, async (script) => check(play(script), script)),
     runs,
@@ -182,7 +182,7 @@ describe("the header of a branch's row", () => {
         });
         expected?.();
       }),
-      300,
+      150,
     ));
 });
 
@@ -236,6 +236,6 @@ describe("segments", () => {
           expect(JSON.stringify(loadCold(stored, facts, view.seq))).toBe(JSON.stringify(view));
         });
       }),
-      200,
+      150,
     ));
 });

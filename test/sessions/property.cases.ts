@@ -17,9 +17,14 @@ async function branchesOf(sessions: Sessions): Promise<string[]> {
 }
 
 /** Plays the steps and calls `look` after each, with the branch it was about. */
-async function play({ sessions, store, other }: Given, steps: readonly Step[], look: (id: string) => Promise<void>) {
+async function play(
+  { sessions, store, other }: Given,
+  steps: readonly Step[],
+  look: (id: string) => Promise<void>,
+  text?: string,
+) {
   await sessions.createSession("s");
-  const work = new Work(store, [sessions, await other()]);
+  const work = new Work(store, [sessions, await other()], text);
   for (const step of steps) await look(await work.play(step));
 }
 
@@ -45,13 +50,12 @@ export function propertyCases(place: Place): void {
 
   describe("whatever happens to a session", () => {
     test("a branch loaded at a position is what it was when that position was its newest", () =>
-      always(120, async (given, steps) => {
-        const seen: { id: string; seq: number; text: string; born: string }[] = [];
-        const bornOf = async (id: string) => (await given.store.read(on(id), { limit: 1, reverse: true }))[0]?.id ?? "";
+      always(80, async (given, steps) => {
+        const seen: { id: string; seq: number; text: string }[] = [];
         await play(given, steps, async (id) => {
           if (!(await branchesOf(given.sessions)).includes(id)) return;
           const branch = await given.sessions.loadBranch("s", id);
-          seen.push({ id, seq: branch.seq, text: picture(branch), born: await bornOf(id) });
+          seen.push({ id, seq: branch.seq, text: picture(branch) });
         });
         const there = new Set(await branchesOf(given.sessions));
         const elsewhere = await given.other();
@@ -60,21 +64,31 @@ export function propertyCases(place: Place): void {
         }
       }));
 
+    const sameEverywhere = async (given: Given) => {
+      const cold = await given.other();
+      for (const id of await branchesOf(given.sessions)) {
+        const branch = await given.sessions.loadBranch("s", id);
+        expect(picture(await cold.loadBranch("s", id))).toBe(picture(branch));
+        const view = await replay(given.store, on(id));
+        expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(view.messages));
+        expect([branch.state, branch.seq, branch.turns]).toEqual([view.state, view.seq, view.turns]);
+      }
+    };
+
     test("what is cached, what is loaded cold, and a replay of the log are the same", () =>
-      always(120, async (given, steps) => {
+      always(80, async (given, steps) => {
         await play(given, steps, async () => {});
-        const cold = await given.other();
-        for (const id of await branchesOf(given.sessions)) {
-          const branch = await given.sessions.loadBranch("s", id);
-          expect(picture(await cold.loadBranch("s", id))).toBe(picture(branch));
-          const view = await replay(given.store, on(id));
-          expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(view.messages));
-          expect([branch.state, branch.seq, branch.turns]).toEqual([view.state, view.seq, view.turns]);
-        }
+        await sameEverywhere(given);
+      }));
+
+    test("and so they are when every few turns fill a segment", () =>
+      always(18, async (given, steps) => {
+        await play(given, steps, async () => {}, "long ".repeat(100_000));
+        await sameEverywhere(given);
       }));
 
     test("pages of messages, from the newest back to the beginning, are the messages of the branch", () =>
-      always(120, async (given, steps) => {
+      always(80, async (given, steps) => {
         await play(given, steps, async () => {});
         for (const id of await branchesOf(given.sessions)) {
           const messages = JSON.stringify((await given.sessions.loadBranch("s", id)).messages);

@@ -52,11 +52,14 @@ export const works: fc.Arbitrary<Step[]> = fc.array(
 export class Work {
   readonly #store: Store;
   readonly #processes: readonly [Sessions, Sessions];
+  readonly #text: string;
   #count = 0;
 
-  constructor(store: Store, processes: readonly [Sessions, Sessions]) {
+  /** `text` is what every turn begins with; a long one makes segments. */
+  constructor(store: Store, processes: readonly [Sessions, Sessions], text = "go") {
     this.#store = store;
     this.#processes = processes;
+    this.#text = text;
   }
 
   /** Does one step; returns the branch it was about. */
@@ -83,7 +86,7 @@ export class Work {
   }
 
   async #turn(sessions: Sessions, branchId: string, step: Step & { do: "turn" }): Promise<void> {
-    const turn = await sessions.beginTurn(on(branchId), [says("user", "go", this.#name("u"))]);
+    const turn = await sessions.beginTurn(on(branchId), [says("user", this.#text, this.#name("u"))]);
     for (const returned of step.batches) {
       const calls = [0, 1, 2, 3].map(() => this.#name("c"));
       await turn.add(asks(this.#name("m"), ...calls));
