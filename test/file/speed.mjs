@@ -1,5 +1,5 @@
 // How fast the file store is beside what the disk can do: node test/file/speed.mjs [rounds]. Build first.
-// Rounds are interleaved and the best of each counts, because neighbours on the machine only ever make it slower.
+// Many short rounds, interleaved; the best of each counts, because neighbours on the machine only ever make it slower.
 
 import fs from "node:fs";
 import os from "node:os";
@@ -7,7 +7,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { fileStore } from "bough/stores/file";
 
-const rounds = Number(process.argv[2] ?? 5);
+const rounds = Number(process.argv[2] ?? 40);
 const payload = JSON.stringify({ type: "message.added", text: "x".repeat(460) });
 const datasync = promisify(fs.fdatasync);
 const directory = fs.mkdtempSync(path.join(process.env.SPEED_DIR ?? os.tmpdir(), "bough-speed-"));
@@ -56,24 +56,24 @@ for (let i = 0; i < 64; i++) {
 }
 
 for (let round = 0; round < rounds; round++) {
-  await measure("bare append + fdatasync", 1000, () => bare(1000));
-  await measure("sequential appends", 1000, () => together(store, [main], 1000));
-  await measure("64 branches of one session", 6400, () => together(store, branches, 100));
-  await measure("64 sessions", 6400, () => together(store, sessions, 100));
-  await measure("forks", 300, async () => {
-    for (let i = 0; i < 300; i++) {
+  await measure("bare append + fdatasync", 200, () => bare(200));
+  await measure("sequential appends", 200, () => together(store, [main], 200));
+  await measure("64 branches of one session", 1280, () => together(store, branches, 20));
+  await measure("64 sessions", 1280, () => together(store, sessions, 20));
+  await measure("forks", 50, async () => {
+    for (let i = 0; i < 50; i++) {
       const parent = { branchId: "main", seq: 100 };
       await store.createBranch("one", { id: `f${round}-${i}`, header: {}, events: fact(), parent });
     }
   });
-  await measure("newest 50, reverse", 300, async () => {
-    for (let i = 0; i < 300; i++) await store.read(main, { reverse: true, limit: 50 });
+  await measure("newest 50, reverse", 50, async () => {
+    for (let i = 0; i < 50; i++) await store.read(main, { reverse: true, limit: 50 });
   });
 }
 await store.close();
 
 const log = fs.statSync(path.join(directory, "store/sessions/one/branches/main/events.jsonl")).size;
-const facts = 1 + 1000 * rounds;
+const facts = 1 + 200 * rounds;
 fs.rmSync(directory, { recursive: true });
 for (const [name, rate] of best) console.log(`${name.padEnd(30)} ${Math.round(rate)}/s`);
 const of = (a, b) => (best.get(a) / best.get(b)).toFixed(2);
