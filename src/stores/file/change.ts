@@ -30,6 +30,11 @@ export class Change {
     this.operations.push({ kind: "write", path, bytes });
   }
 
+  /** Writes a file that comes and goes (disk.ts, D5); there may be none in its place. */
+  writeLater(path: string, bytes: Uint8Array): void {
+    this.operations.push({ kind: "write", path, bytes, later: true });
+  }
+
   removeTree(path: string): void {
     this.operations.push({ kind: "remove-tree", path });
     if (!this.#removesTrees) this.after.push(() => this.#disk.emptyTrash());

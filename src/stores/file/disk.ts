@@ -6,6 +6,8 @@
 //   D3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
 //       close.
 //   D4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
+//   D5. A file that is written `later` is in the redo log at once and in its place after a moment, or at the checkpoint: one
+//       that comes and goes with a turn should not cost the making and removing of a file.
 
 import { dirname, join } from "node:path";
 import { BoughError } from "../../base/errors.ts";
@@ -20,7 +22,7 @@ export type FileOperation =
   /** Puts bytes at an offset, which is the end of the file when it happens first. */
   | { readonly kind: "append"; readonly path: string; readonly at: number; readonly bytes: Uint8Array }
   /** Makes these bytes the whole file. */
-  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array }
+  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly later?: true }
   /** Gives a file that is on the disk a second name; the first goes when the second is on the disk too. */
   | { readonly kind: "link"; readonly from: string; readonly path: string }
   | { readonly kind: "remove"; readonly path: string }
@@ -39,6 +41,7 @@ export interface Dirty {
 }
 
 const openHandles = 256;
+const laterMs = 250;
 
 export class Disk {
   readonly files: Files;
@@ -46,6 +49,9 @@ export class Disk {
   readonly #handles = new Map<string, number>();
   /** First names that may not go yet. */
   readonly #linked = new Set<string>();
+  /** Files that are not in their place yet (D5). */
+  readonly #later = new Map<string, Uint8Array>();
+  #soon: NodeJS.Timeout | undefined;
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
   #emptying: Promise<void> = Promise.resolve();
@@ -112,6 +118,7 @@ export class Disk {
   }
 
   list(path: string): string[] {
+    this.#putInPlace();
     return this.#reading(path, () => {
       this.#checkOpen();
       return this.files.list(this.absolute(path));
@@ -126,6 +133,7 @@ export class Disk {
   }
 
   write(path: string, bytes: Uint8Array): void {
+    this.#later.delete(path);
     const handle = this.#handleFor(path);
     writeAll(this.files, handle, bytes, 0);
     this.files.truncate(handle, bytes.length);
@@ -171,6 +179,7 @@ export class Disk {
   }
 
   takeDirty(): Dirty {
+    this.#putInPlace();
     const dirty = this.#dirty;
     this.#dirty = nothingDirty();
     return dirty;
@@ -199,6 +208,7 @@ export class Disk {
 
   close(): void {
     this.#closed = true;
+    clearTimeout(this.#soon);
     for (const handle of this.#handles.values()) this.files.close(handle);
     this.#handles.clear();
   }
@@ -211,7 +221,8 @@ export class Disk {
         this.#dirty.files.add(path);
         return;
       case "write":
-        this.write(path, operation.bytes);
+        if (operation.later) this.#writeLater(path, operation.bytes);
+        else this.write(path, operation.bytes);
         return;
       case "link":
         this.#link(operation.from, path);
@@ -219,7 +230,7 @@ export class Disk {
       case "remove":
         this.#dirty.removed.add(path);
         this.#unlinkSource(path);
-        this.remove(path);
+        if (!this.#later.delete(path)) this.remove(path);
         return;
       case "remove-tree":
         this.#dirty.removed.add(path);
@@ -249,7 +260,24 @@ export class Disk {
     this.#linked.add(from);
   }
 
+  #writeLater(path: string, bytes: Uint8Array): void {
+    this.#later.set(path, bytes);
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      try {
+        this.#putInPlace();
+      } catch {
+        // What is not in its place stays here; the checkpoint meets the same failure and tells of it.
+      }
+    }, laterMs).unref();
+  }
+
+  #putInPlace(): void {
+    for (const [path, bytes] of this.#later) this.write(path, bytes);
+  }
+
   #trash(path: string): void {
+    for (const later of this.#later.keys()) if (later.startsWith(`${path}/`)) this.#later.delete(later);
     const to = `${paths.trash}/${++this.#trashed}`;
     this.#forgetTree(path);
     for (const linked of this.#dirty.linked.keys()) if (linked.startsWith(`${path}/`)) this.#unlinkSource(linked);

@@ -26,7 +26,9 @@ export function claimRun(
   const expiresAt = now + leaseMs;
   if (decideClaim(held, asked, now) === "renew") return extend(sessions, session, { ...held!, expiresAt }, change);
   const claim = { sessionId, branchId, runId, owner, epoch: ticket(), claimedAt: now, expiresAt };
-  change.write(setClaim(sessions, session, claim, change), encodeClaim(claim));
+  const path = setClaim(sessions, session, claim, change);
+  if (held) change.write(path, encodeClaim(claim));
+  else change.writeLater(path, encodeClaim(claim));
   return { ...claim };
 }
 
