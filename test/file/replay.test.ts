@@ -71,8 +71,10 @@ test("every byte of the redo log flipped: what is found is a prefix, or told as 
   await store.append(main, facts("b", 1));
   await store.append(fork, facts("g", 1));
   await store.append(main, facts("c", 1));
-  const size = readFileSync(join(directory, walIn(directory)[0]!)).length;
-  for (let at = 0; at < size; at++) {
+  const wal = readFileSync(join(directory, walIn(directory)[0]!));
+  // Behind the last group there are only zeros (W5); a few of them stand for all.
+  const written = wal.findLastIndex((byte) => byte !== 0) + 1;
+  for (let at = 0; at < written + 20; at++) {
     const copy = withWal(before, directory, (wal) => {
       wal[at]! ^= 1 << (at % 8);
       return wal;

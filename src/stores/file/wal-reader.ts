@@ -22,7 +22,8 @@ interface Group {
 }
 
 /** `followed`: a later file has groups, so nothing in this one can be the end of an unfinished write. */
-export function readWal(bytes: Buffer, number: number, followed: boolean): WalContents {
+export function readWal(file: Buffer, number: number, followed: boolean): WalContents {
+  const bytes = withoutReserve(file);
   const header = readHeader(bytes);
   const records: FileOperation[][] = [];
   const damaged: number[] = [];
@@ -42,6 +43,13 @@ export function readWal(bytes: Buffer, number: number, followed: boolean): WalCo
     at = next ?? bytes.length;
   }
   return { oldest: header?.oldest, records, torn: 0, damaged };
+}
+
+/** The file without the zeros behind its last group (wal.ts, W5). */
+function withoutReserve(file: Buffer): Buffer {
+  let end = file.length;
+  while (end > 0 && file[end - 1] === 0) end--;
+  return file.subarray(0, end);
 }
 
 function readHeader(bytes: Buffer): { oldest: number; end: number } | undefined {

