@@ -2,7 +2,7 @@
 // of its bytes; one that is not whole any more is as good as none.
 
 import { crc32 } from "node:zlib";
-import type { BranchRef, Segment } from "../../log/index.ts";
+import { type BranchRef, type Segment, splitLines } from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import { inBranch } from "./layout.ts";
 import { hex8 } from "./seal.ts";
@@ -54,16 +54,6 @@ function findOwnSegment(sessions: Sessions, branch: BranchState, at: number): Se
 function readSegment({ disk }: Sessions, branch: BranchState, to: number, crc: string): string[] | undefined {
   const bytes = disk.readWhole(pathOf(branch, to, crc));
   return bytes && hex8(crc32(bytes)) === crc ? splitLines(bytes) : undefined;
-}
-
-function splitLines(bytes: Buffer): string[] {
-  const lines: string[] = [];
-  for (let start = 0; start <= bytes.length; ) {
-    const end = bytes.indexOf(10, start);
-    lines.push(bytes.toString("utf8", start, end < 0 ? bytes.length : end));
-    start = end < 0 ? bytes.length + 1 : end + 1;
-  }
-  return lines;
 }
 
 function segmentsOf({ disk }: Sessions, branch: BranchState): Map<number, string> {

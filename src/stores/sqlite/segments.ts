@@ -2,7 +2,7 @@
 
 import { promisify } from "node:util";
 import { deflateRaw, inflateRawSync } from "node:zlib";
-import type { BranchRef, Segment } from "../../log/index.ts";
+import { type BranchRef, type Segment, splitLines } from "../../log/index.ts";
 import { type Connection, isWellFormed } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { needBranch } from "./find.ts";
@@ -55,20 +55,9 @@ function unpack({ sessionId, branchId }: BranchRef, packed: Uint8Array): string[
     const size = header.readUInt32LE(1);
     const bytes = inflateRawSync(packed.subarray(headerSize), { chunkSize: Math.max(size, 64) });
     if (bytes.length !== size) throw new Error("the length differs");
-    return splitLines(bytes, encodings[header.readUInt8()]!);
+    const encoding = encodings[header.readUInt8()]!;
+    return encoding === "utf8" ? splitLines(bytes) : bytes.toString(encoding).split("\n");
   } catch {
     throw corrupt(`A stored segment of branch "${branchId}" is damaged.`, { sessionId, branchId });
   }
-}
-
-/** Line by line out of the bytes: strings of this size are cheap, one of the whole segment is not. */
-function splitLines(bytes: Buffer, encoding: (typeof encodings)[number]): string[] {
-  if (encoding !== "utf8") return bytes.toString(encoding).split("\n");
-  const lines: string[] = [];
-  for (let start = 0; start <= bytes.length; ) {
-    const end = bytes.indexOf(10, start);
-    lines.push(bytes.toString("utf8", start, end < 0 ? bytes.length : end));
-    start = end < 0 ? bytes.length + 1 : end + 1;
-  }
-  return lines;
 }
