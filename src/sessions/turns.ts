@@ -16,6 +16,7 @@ import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import type { Retention } from "./retention.ts";
+import type { Expected } from "./views.ts";
 
 /** A message on its way in; a text stands for one text part. */
 export interface NewMessage {
@@ -95,7 +96,7 @@ export async function beginTurn(
   const { runId = context.ids.next(), agentId, metadata } = options;
   const extras = { ...(agentId && { agentId }), ...(metadata && { metadata }) };
   const messages = messageDrafts(context, turnId, toMessages(input));
-  return hold(context, ref, { ...options, runId }, ({ open }) => ({
+  return hold(context, ref, { ...options, runId, onCached: true }, ({ open }) => ({
     turnId,
     drafts: [
       ...(open ? [interrupted(context, open.id)] : []),
@@ -153,24 +154,35 @@ export async function saveBranch(context: Context, scope: Scope): Promise<void> 
   }
 }
 
-/** Decides the first facts on the newest view and appends them together with the claim of the run slot. */
+/**
+ * Decides the first facts on the newest view and appends them together with the claim of the run slot. `onCached` tries
+ * the cached view first, which the store need not be asked about: for a decision that holds on any view.
+ */
 async function hold(
   context: Context,
   ref: BranchRef,
-  { runId, leaseMs = defaultLeaseMs, retention }: TurnOptions & { runId: string },
+  { runId, leaseMs = defaultLeaseMs, retention, onCached }: TurnOptions & { runId: string; onCached?: true },
   decide: (view: BranchView) => { turnId: string; drafts: readonly Draft[] },
 ): Promise<TurnWriter> {
-  for (;;) {
-    const { view } = await context.views.load(ref);
+  const { views } = context;
+  for (let cached = onCached && views.cachedToAppend(ref); ; cached = undefined) {
+    const { view, expected } = cached ?? (await loadToAppend(context, ref));
     const { turnId, drafts } = decide(view);
-    const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
+    const step = { ...expected, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
       return new HeldTurn(context, ref, { turnId, claim: claim!, seq: facts.at(-1)!.seq, retention });
     } catch (error) {
-      if (!BoughError.is(error, "sequence_conflict")) throw error;
+      // A cached view of a branch that is gone: loading it says what is gone.
+      const isStale = BoughError.is(error, "sequence_conflict") || (cached && BoughError.is(error, "branch_not_found"));
+      if (!isStale) throw error;
     }
   }
+}
+
+async function loadToAppend({ views }: Context, ref: BranchRef): Promise<{ view: BranchView; expected: Expected }> {
+  const { view } = await views.load(ref);
+  return { view, expected: { expectedSeq: view.seq } };
 }
 
 class HeldTurn implements TurnWriter {

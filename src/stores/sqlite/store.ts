@@ -2,7 +2,7 @@
 // commit. Every decision is read in the transaction of its write, so several processes can use one file.
 
 import type { Clock } from "../../base/clock.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
     options: { expectedVersion?: number } = {},
   ) {
     const { expectedVersion } = options;
-    const own = { metadata: copy(patch.metadata ?? {}), state: copy(patch.state ?? {}) };
+    const own = { metadata: copyJson(patch.metadata ?? {}), state: copyJson(patch.state ?? {}) };
     return this.#write((sql, now) => sessions.updateSession(sql, sessionId, own, expectedVersion, now));
   }
 
@@ -108,8 +108,9 @@ export class SqliteStore implements Store {
     const own = events.map(({ id, data }) => ({ id, data }));
     const ownOptions = {
       ...options,
-      ...(options.header && { header: copy(options.header) }),
+      ...(options.header && { header: copyJson(options.header) }),
       ...(options.claim && { claim: { ...options.claim } }),
+      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
     };
     const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
     this.#news.tell(ref);
@@ -226,8 +227,4 @@ export class SqliteStore implements Store {
   #checkOpen(): void {
     if (this.#closing) throw refuse.closed();
   }
-}
-
-function copy(value: JsonObject): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
