@@ -316,8 +316,10 @@ function messageDrafts(context: Context, turnId: string, messages: readonly NewM
     const { id = context.ids.next(), role, content, partial, providerOptions } = message;
     const parts =
       role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
-    const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
-    return [{ ...stamp(context), id, type: "message.added", turnId, role, content: parts, ...optional } as Draft];
+    const at = context.clock.now();
+    const draft = { id, at, type: "message.added", turnId, role, content: parts };
+    if (!partial && !providerOptions) return [draft as Draft];
+    return [{ ...draft, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Draft];
   });
 }
 

@@ -3,6 +3,7 @@
 import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
+import type { Epochs } from "./epochs.ts";
 import { type FoundBranch, findClaim, needBranch } from "./find.ts";
 
 interface ClaimRow {
@@ -15,14 +16,19 @@ interface ClaimRow {
   expires_at: number;
 }
 
-export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
+export function claimRun(
+  sql: Connection,
+  ref: BranchRef,
+  options: ClaimOptions,
+  { now, epochs }: { now: number; epochs: Epochs },
+): RunClaim {
   const branch = needBranch(sql, ref);
-  const claim = makeClaim(sql, ref, claimToRenew(sql, ref, branch, options, now), options, now);
+  const claim = claimToRenew(sql, ref, branch, options, now) ?? newClaim(ref, options, epochs.next(), now);
   sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(claim), branch.no);
   return claim;
 }
 
-/** The claim that this one renews, undefined when the slot is to be had; throws `run_active`. Writes nothing. */
+/** The caller's claim with its lease renewed; undefined when the slot is to be had. `run_active`. Writes nothing. */
 export function claimToRenew(
   sql: Connection,
   ref: BranchRef,
@@ -31,21 +37,17 @@ export function claimToRenew(
   now: number,
 ): RunClaim | undefined {
   const held = findClaim(sql, ref, branch);
-  return decideClaim(held, options, now) === "renew" ? held : undefined;
+  return decideClaim(held, options, now) === "renew" ? { ...held!, expiresAt: now + options.leaseMs } : undefined;
 }
 
-/** The claim in force from now on, under an epoch of its own; the caller puts it into the branch's row. */
-export function makeClaim(
-  sql: Connection,
+/** The claim in force from now on; the caller puts it into the branch's row. */
+export function newClaim(
   { sessionId, branchId }: BranchRef,
-  renewed: RunClaim | undefined,
   { runId, owner, leaseMs }: ClaimOptions,
+  epoch: number,
   now: number,
 ): RunClaim {
-  const expiresAt = now + leaseMs;
-  if (renewed) return { ...renewed, expiresAt };
-  const { epoch } = sql.get<{ epoch: number }>("UPDATE epochs SET newest = newest + 1 RETURNING newest AS epoch")!;
-  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt };
+  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt: now + leaseMs };
 }
 
 /** What is set in the branch's row when its slot is taken or given back; values by slotOf(). */

@@ -22,6 +22,7 @@ import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import * as contents from "./content.ts";
+import type { Epochs } from "./epochs.ts";
 import { explain } from "./faults.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
@@ -112,7 +113,7 @@ export class SqliteStore implements Store {
       ...(options.claim && { claim: { ...options.claim } }),
       ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
     };
-    const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
+    const appended = await this.#write((sql, now, epochs) => log.append(sql, ref, own, ownOptions, { now, epochs }));
     this.#news.tell(ref);
     return appended;
   }
@@ -123,7 +124,7 @@ export class SqliteStore implements Store {
 
   async claimRun(ref: BranchRef, options: ClaimOptions) {
     const own = { ...options };
-    return this.#write((sql, now) => runs.claimRun(sql, ref, own, now));
+    return this.#write((sql, now, epochs) => runs.claimRun(sql, ref, own, { now, epochs }));
   }
 
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -209,9 +210,9 @@ export class SqliteStore implements Store {
     this.#sql.close();
   }
 
-  #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
+  #write<T>(work: (sql: Connection, now: number, epochs: Epochs) => T): Promise<T> {
     this.#checkOpen();
-    return this.#commits.run(() => work(this.#sql, this.#clock.now()));
+    return this.#commits.run((epochs) => work(this.#sql, this.#clock.now(), epochs));
   }
 
   async #read<T>(work: (sql: Connection) => T): Promise<T> {
