@@ -74,10 +74,10 @@ function appendNew(
   const patched = options.header ? JSON.stringify(mergePatch(header, options.header)) : branch.header;
   if (claim || options.release) {
     const slot = slotOf(options.release ? undefined : claim);
-    sql.run(updateWithSlotSql, place.last, now, patched, ...slot, no);
-  } else sql.run(updateSql, place.last, now, patched, no);
+    sql.write(updateWithSlotSql, place.last, now, patched, ...slot, no);
+  } else sql.write(updateSql, place.last, now, patched, no);
   // Many appends are of one moment, and the index of activity is dear to keep.
-  if (branch.active_at !== now) sql.run("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
+  if (branch.active_at !== now) sql.write("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
   return claim ? { ...place, claim } : place;
 }
 
@@ -99,13 +99,21 @@ function insertNewEvents(sql: Connection, branchNo: number, after: number, event
   }
 }
 
-/** Writes the facts behind sequence number `after` of the branch's own part. */
+/** Writes the facts behind sequence number `after` of the branch's own part; when one can't be, those before it stay. */
 export function insertEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
-  let seq = after;
-  for (const { id, data } of events) {
-    sql.run("INSERT INTO events (key, id, data) VALUES ((?1 << 32) | ?2, ?3, ?4)", branchNo, ++seq, id, data);
+  for (let done = 0; done < events.length; done += rowsAtOnce) {
+    const rows = events.slice(done, done + rowsAtOnce);
+    const values = rows.flatMap(({ id, data }) => [id, data]);
+    sql.write(insertSql[rows.length - 1]!, branchNo, after + done, ...values);
   }
 }
+
+// A statement for several rows costs less than one for each; OR FAIL, because ABORT would keep a journal to undo them.
+const rowsAtOnce = 8;
+const insertSql = Array.from({ length: rowsAtOnce }, (_, last) => {
+  const rows = Array.from({ length: last + 1 }, (_, i) => `((?1 << 32) | (?2 + ${i + 1}), ?${2 * i + 3}, ?${2 * i + 4})`);
+  return `INSERT OR FAIL INTO events (key, id, data) VALUES ${rows.join(", ")}`;
+});
 
 /** A stretch of sequence numbers and the branch of the lineage that owns it. */
 interface Piece {
