@@ -107,6 +107,12 @@ export function searchText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** Whether every surrogate has its pair, so that UTF-8 can carry the text. */
+export function isWellFormed(text: string): boolean {
+  // Every engine that runs this has the method; the library level of the types does not.
+  return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
+}
+
 const encoder = new TextEncoder();
 
 function utf8Length(text: string): number {

@@ -11,8 +11,8 @@ export interface Context {
   readonly views: Views;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** The name under which this process claims runs. */
-  readonly owner: string;
+  /** The name under which this process claims runs; asked for when it is first needed, since most readers claim nothing. */
+  readonly owner: () => string;
 }
 
 /** A session and one of its branches; the branch may be left out while the session has only one. */

@@ -52,7 +52,8 @@ export interface SessionsOptions {
  * const fork = await sessions.forkBranch({ sessionId: "user-123", newBranchId: "formal" });
  */
 export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
-  const { clock = systemClock, ids = randomIds, owner = processOwner() } = options;
+  const { clock = systemClock, ids = randomIds } = options;
+  const owner = () => options.owner ?? processOwner();
   const opened = await openStore(store, { clock });
   const journal = new Journal(opened);
   return new Sessions({ store: opened, journal, views: new Views(opened, journal), clock, ids, owner });

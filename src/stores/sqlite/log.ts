@@ -94,7 +94,8 @@ function insertNewEvents(sql: Connection, branchNo: number, after: number, event
   try {
     insertEvents(sql, branchNo, after, events);
   } catch (error) {
-    if (isTaken(error)) sql.run("DELETE FROM events WHERE key > (?1 << 32) | ?2 AND key < (?1 + 1) << 32", branchNo, after);
+    if (isTaken(error))
+      sql.run("DELETE FROM events WHERE key > (?1 << 32) | ?2 AND key < (?1 + 1) << 32", branchNo, after);
     throw error;
   }
 }
@@ -111,7 +112,10 @@ export function insertEvents(sql: Connection, branchNo: number, after: number, e
 // A statement for several rows costs less than one for each; OR FAIL, because ABORT would keep a journal to undo them.
 const rowsAtOnce = 8;
 const insertSql = Array.from({ length: rowsAtOnce }, (_, last) => {
-  const rows = Array.from({ length: last + 1 }, (_, i) => `((?1 << 32) | (?2 + ${i + 1}), ?${2 * i + 3}, ?${2 * i + 4})`);
+  const rows = Array.from(
+    { length: last + 1 },
+    (_, i) => `((?1 << 32) | (?2 + ${i + 1}), ?${2 * i + 3}, ?${2 * i + 4})`,
+  );
   return `INSERT OR FAIL INTO events (key, id, data) VALUES ${rows.join(", ")}`;
 });
 
