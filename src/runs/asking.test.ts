@@ -133,6 +133,16 @@ describe("a question", () => {
     expect(await answer).toMatchObject({ answer: { approved: false } });
   });
 
+  test("about no call is the same one by its key, whatever it shows by then", async () => {
+    const log = aLog();
+    const asked = (iteration: number): Question => ({ kind: "continuation", key: "2", request: { iteration } });
+    void log.start().ask(asked(3));
+    await settle();
+    log.answer(log.facts[0]!.id, { approved: true });
+    expect(await log.start().ask(asked(5))).toMatchObject({ answered: true });
+    expect(log.of("interaction.opened")).toHaveLength(1);
+  });
+
   test("is answered with nothing when nobody is there, without a fact; one from before is closed by that", async () => {
     const log = aLog();
     expect(await log.start({ policy: () => "deny" }).ask(question)).toEqual({ answered: false, reason: "nobody" });

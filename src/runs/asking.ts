@@ -1,7 +1,7 @@
 // Asking: questions of a run to a person or a client. It owns what is known of this turn's interactions, from the log.
 //   A1. A question is a fact before anybody sees it, and its answer is a fact before it takes effect.
-//   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction, for as long as it
-//       shows the same: an answer holds for what was shown.
+//   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction. About a call it has
+//       to show the same, too: an answer holds for the arguments that were shown.
 //   A3. Of an answer and an expiry, the one that is first in the log counts.
 
 import type { Clock } from "../base/clock.ts";
@@ -13,8 +13,8 @@ import { Parked } from "./endings.ts";
 
 interface Asked {
   readonly id: string;
-  /** The request, as text. */
-  readonly shown: string;
+  /** What it shows of its call, as text. */
+  readonly shown: string | undefined;
   /** The call it lets through, if it stands before one: a permission, but not one to run the call again. */
   readonly gates: string | undefined;
   readonly expiresAt: number | undefined;
@@ -61,7 +61,8 @@ export class Asking {
     if (fact.type === "interaction.opened") {
       const { id, expiresAt } = fact;
       const gates = fact.kind === "permission" && !fact.key?.startsWith("again") ? fact.callId : undefined;
-      const asked = { id, shown: JSON.stringify(fact.request), gates, expiresAt };
+      const shown = fact.callId === undefined ? undefined : JSON.stringify(fact.request);
+      const asked = { id, shown, gates, expiresAt };
       this.#asked.set(nameOf(fact), asked);
       this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
@@ -79,7 +80,8 @@ export class Asking {
   }
 
   async ask(question: Question): Promise<Answer> {
-    const shown = encodeJson(question.request, "A question", factLimits);
+    const text = encodeJson(question.request, "A question", factLimits);
+    const shown = question.callId === undefined ? undefined : text;
     const before = this.#asked.get(nameOf(question));
     const known = before?.shown === shown ? before : undefined;
     if (known?.settled) return known.settled;
@@ -96,8 +98,8 @@ export class Asking {
   }
 
   /** One interaction, also for those who ask before it is written (A2). */
-  #open(question: Question, shown: string, before: Asked | undefined): Promise<Asked> {
-    const name = `${nameOf(question)}\n${shown}`;
+  #open(question: Question, shown: string | undefined, before: Asked | undefined): Promise<Asked> {
+    const name = `${nameOf(question)}\n${shown ?? ""}`;
     const opening = this.#opening.get(name) ?? this.#write(question, before).finally(() => this.#opening.delete(name));
     this.#opening.set(name, opening);
     return opening;

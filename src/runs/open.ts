@@ -44,7 +44,7 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
     return openingOf(context, view, turn);
   };
-  const held = await holdTurn(context, ref, options, (view) => {
+  const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, (view) => {
     const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
     from = undefined;
     if (input) {
