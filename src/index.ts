@@ -31,4 +31,11 @@ export type {
   RunResult,
 } from "./runs/index.ts";
 export * from "./sessions/index.ts";
-export { defineTool, type Tool, type ToolContext, type ToolDefinition, type ToolSet, type ToolSource } from "./tools/index.ts";
+export {
+  defineTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolSet,
+  type ToolSource,
+} from "./tools/index.ts";

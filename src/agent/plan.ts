@@ -54,7 +54,7 @@ export async function planRun(
   const pipeline = isOther ? pipelineOf(options, limits, config, tracing) : shared;
   const { tools, toolSpecs } = config.tools || config.middleware ? await withExtra(base, config) : base;
   const instructions = instructionsOf(options, config);
-  const schema = output === undefined ? undefined : await readSchema("output", output);
+  const schema = output === undefined ? undefined : await readSchema("The output schema", output);
   return {
     ...settings,
     limits,
@@ -81,16 +81,15 @@ function settingsIn(config: RunConfig): ModelSettings {
 /** A run's own middleware is outermost, then the agent's, then what is built in. */
 function pipelineOf(options: AgentOptions, limits: Limits, config: RunConfig, tracing?: Tracing): Pipeline {
   const { permissionMode: mode } = config;
-  const list: Middleware[] = [
-    ...(config.middleware ?? []),
-    ...(options.middleware ?? []),
-    ...(tracing ? [tracing.middleware] : []),
+  const own = [...(config.middleware ?? []), ...(options.middleware ?? []), ...(tracing ? [tracing.middleware] : [])];
+  const builtIn: Middleware[] = [
     errorLimits(),
     repeatedCalls(),
     iterationLimit({ max: limits.iterations, onLimit: options.limits?.onIterations ?? "stop" }),
     permissions({ ...options.permissions, ...(mode && { mode }) }),
   ];
-  return buildPipeline(list);
+  // Whoever brings one of these wants it in place of ours.
+  return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);
 }
 
 /** The agent's tools, and those that a run brings along. */

@@ -52,6 +52,11 @@ export class Emitter {
     return { spanId: hexOf(`${runId}.${++this.#spans}`, 16), ...(parentSpanId && { parentSpanId }) };
   }
 
+  /** Whether the end of the run was shown. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   get isHeard(): boolean {
     return !this.#mailbox.isLeft || this.#hub.isHeard;
   }
@@ -70,13 +75,18 @@ export class Emitter {
 
   kept(facts: readonly (Fact | UnknownFact)[], span?: Span): void {
     if (!this.isHeard) return;
-    const { turnId: _turn, ...address } = this.#routing;
+    const { turnId, ...address } = this.#routing;
     const routing = span ? { ...address, ...span } : address;
-    for (const fact of facts) this.#send(keptEvent(fact, routing));
+    for (const fact of facts) {
+      // Answers and ends of tasks name what they belong to, which is of this turn; others' facts are of none.
+      const isOurs = "interactionId" in fact || "taskId" in fact;
+      this.#send(keptEvent(fact, isOurs && turnId ? { ...routing, turnId } : routing));
+    }
   }
 
   #send(event: BoughEvent): void {
-    this.#mailbox.push(event);
+    // E3: a task that ends later is told to subscribers only.
+    if (!this.#isOver || event.type === "run-end") this.#mailbox.push(event);
     if (this.#hub.isHeard) this.#hub.publish(event);
   }
 }
