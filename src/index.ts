@@ -12,7 +12,6 @@ export {
   clarification,
   defineState,
   errorLimits,
-  iterationLimit,
   permissions,
   planning,
   planState,
