@@ -67,7 +67,7 @@ async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
       turn: unclosedTranscript(view),
       reasoning: config.sendReasoning ?? "turn",
     }),
-    tools: plan.toolSpecs,
+    tools: turn.hidden.size === 0 ? plan.toolSpecs : plan.toolSpecs.filter(({ name }) => !turn.hidden.has(name)),
     settings: plan.settings,
     ...(config.toolChoice !== undefined && { toolChoice: config.toolChoice }),
     ...(output && { responseSchema: output.jsonSchema }),

@@ -15,6 +15,22 @@ const locates = scriptedModel((prompt) => {
 });
 
 describe("a tool that the client runs", () => {
+  test("may change with its answer what the model is offered next", async () => {
+    const look = defineTool({ description: "Looks.", input: z.object({}), execute: () => "seen" });
+    const model = scriptedModel((_, n) =>
+      n < 2 ? { calls: [{ name: "locate", input: { precise: n === 0 } }] } : "Done.",
+    );
+    const agent = await anAgent({ model, tools: { ...tools, look } });
+    const answers = [
+      { output: "Rome", tools: { hide: ["look"] } },
+      { output: "Oslo", tools: { show: ["look"] } },
+    ];
+    const run = agent.run("go", s);
+    await answering(run, () => answers.shift());
+    const offered = model.calls.map((call) => (call.tools as { name: string }[]).map(({ name }) => name));
+    expect(offered).toEqual([["locate", "look"], ["locate"], ["locate", "look"]]);
+  });
+
   test.each([
     ["a text", { output: "Rome" }, { type: "text", value: "Rome" }],
     ["data", { output: { lat: 1, lon: 2 } }, { type: "json", value: { lat: 1, lon: 2 } }],
