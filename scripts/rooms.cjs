@@ -3,12 +3,12 @@
 
 /** Rooms by level, highest first. `x/*` means that every folder in x/ is a room of its own. */
 const levels = {
-  9: ["cli", "tui", "react", "interop", "bots", "testing"],
+  9: ["cli", "tui", "react", "interop", "bots", "mcp", "testing"],
   8: ["server", "client"],
   7: ["agent"],
   6: ["runs", "workflows"],
-  5: ["sessions"],
-  4: ["models", "tools", "middleware", "live", "stores/*"],
+  5: ["sessions", "middleware"],
+  4: ["models", "tools", "live", "stores/*"],
   3: ["log", "projection", "wire"],
   2: ["events"],
   1: ["base"],

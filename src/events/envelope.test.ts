@@ -15,6 +15,8 @@ const routing: Routing = {
   parentSpanId: "parent",
 };
 
+const again = { attempt: 1, attempts: 3, delayMs: 500, error: { message: "busy", code: "529" } };
+
 const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "run-start": { type: "run-start", resumed: true },
   "run-end": { type: "run-end", status: "completed", reason: "stop" },
@@ -29,6 +31,16 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-input-start": { type: "tool-input-start", messageId: "m", callId: "c", toolName: "add" },
   "tool-input-delta": { type: "tool-input-delta", messageId: "m", callId: "c", text: '{"a"' },
   "tool-input-end": { type: "tool-input-end", messageId: "m", callId: "c" },
+  "model-retry": { type: "model-retry", messageId: "m", ...again },
+  "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add" },
+  "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
+  "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
+  "error-report": { type: "error-report", source: "tool", error: { message: "no" } },
+  "limit-reach": { type: "limit-reach", limit: "iterations", value: 10 },
+  "state-migrate": { type: "state-migrate", scope: "branch", key: "plan", change: "migrated", from: 1, to: 2 },
+  "custom-emit": { type: "custom-emit", name: "plan", data: { steps: [] } },
+  "events-drop": { type: "events-drop", count: 3 },
+  "checkpoint-clear": { type: "checkpoint-clear", count: 2 },
   "checkpoint-save": { type: "checkpoint-save", checkpointId: "k", step: 2 },
 };
 

@@ -31,6 +31,7 @@ export { liveEvents } from "./live.ts";
 export {
   callsOf,
   type Message,
+  type NewMessage,
   type OpenPart,
   type Part,
   type Role,

@@ -110,6 +110,24 @@ const toolReturned = kept(
   }),
 );
 
+/** Calls that waited for an answer are about to run: written for tools that must never run twice. */
+const toolStarted = kept("tool.started", v.strictObject({ ...turn, callIds: v.array(id) }));
+
+/** Work that goes on after the call that began it has returned; its id is the task's. */
+const taskStarted = kept(
+  "task.started",
+  v.strictObject({ ...turn, name: v.string(), callId: v.optional(id), runId: v.optional(id) }),
+);
+const taskEnded = kept(
+  "task.ended",
+  v.strictObject({
+    taskId: id,
+    status: v.picklist(["completed", "failed", "cancelled"]),
+    output: v.optional(v.any()),
+    error: v.optional(v.looseObject({ message: v.string() })),
+  }),
+);
+
 const stateChanged = kept(
   "state.changed",
   v.strictObject({
@@ -140,6 +158,8 @@ const interactionOpened = kept(
     turnId: v.optional(id),
     kind: v.picklist(["permission", "clarification", "continuation", "client-tool"]),
     callId: v.optional(id),
+    /** Tells it from other questions of its kind about the same call. */
+    key: v.optional(v.string()),
     request: jsonObject,
     expiresAt: v.optional(count),
   }),
@@ -180,7 +200,10 @@ export const keptEvents = [
   turnStarted,
   turnResumed,
   messageAdded,
+  toolStarted,
   toolReturned,
+  taskStarted,
+  taskEnded,
   stateChanged,
   turnStaged,
   turnCommitted,

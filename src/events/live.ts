@@ -7,6 +7,8 @@ const id = v.pipe(v.string(), v.nonEmpty());
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ofMessage = { messageId: id };
 const ofCall = { messageId: id, callId: id };
+const failure = v.strictObject({ message: v.string(), code: v.optional(v.string()), name: v.optional(v.string()) });
+const again = { attempt: count, attempts: count, delayMs: v.number(), error: failure };
 const streaming = { channel: "streaming" } as const;
 const control = { channel: "control" } as const;
 
@@ -17,11 +19,14 @@ export const liveEvents = [
     v.strictObject({
       status: v.picklist(["completed", "interrupted", "failed", "parked"]),
       reason: v.optional(v.string()),
+      error: v.optional(failure),
     }),
     control,
   ),
   live("iteration-start", v.strictObject({ iteration: count })),
   live("iteration-end", v.strictObject({ iteration: count, finishReason: v.optional(v.string()) })),
+  /** The call failed and is made again; what was shown of the message is void, the next attempt is a new message. */
+  live("model-retry", v.strictObject({ ...ofMessage, ...again }), control),
   live("text-start", v.strictObject({ ...ofMessage }), streaming),
   live("text-delta", v.strictObject({ ...ofMessage, text: v.string() }), streaming),
   live("text-end", v.strictObject({ ...ofMessage }), streaming),
@@ -31,5 +36,30 @@ export const liveEvents = [
   live("tool-input-start", v.strictObject({ ...ofCall, toolName: id }), streaming),
   live("tool-input-delta", v.strictObject({ ...ofCall, text: v.string() }), streaming),
   live("tool-input-end", v.strictObject({ ...ofCall }), streaming),
+  /** A tool begins to run; its result is the fact `tool.returned`. */
+  live("tool-start", v.strictObject({ ...ofCall, toolName: id })),
+  /** What a tool shows before it is done. */
+  live("tool-progress", v.strictObject({ callId: id, toolName: id, output: v.any() })),
+  live("tool-retry", v.strictObject({ callId: id, toolName: id, ...again })),
+  /** Something went wrong that the run goes on from, or says how it ends. */
+  live("error-report", v.strictObject({ source: v.picklist(["model", "tool", "middleware", "run"]), error: failure })),
+  /** A limit stops the turn or asks whether to go on. */
+  live("limit-reach", v.strictObject({ limit: id, value: v.optional(v.number()) }), control),
+  /** Stored middleware state is of another version than what is declared, or of a kind nobody declares. */
+  live(
+    "state-migrate",
+    v.strictObject({
+      scope: v.picklist(["branch", "session"]),
+      key: id,
+      change: v.picklist(["added", "removed", "migrated", "reset", "newer"]),
+      from: v.optional(v.number()),
+      to: v.optional(v.number()),
+    }),
+  ),
+  /** Whatever a tool or a middleware wants to show. */
+  live("custom-emit", v.strictObject({ name: id, data: v.any() })),
+  /** A slow reader missed live events. */
+  live("events-drop", v.strictObject({ count }), control),
+  live("checkpoint-clear", v.strictObject({ count })),
   live("checkpoint-save", v.strictObject({ checkpointId: id, step: v.optional(v.number()) })),
 ] as const;

@@ -52,6 +52,16 @@ export interface Message {
   readonly providerOptions?: JsonObject;
 }
 
+/** A message on its way in; a text stands for one text part. */
+export interface NewMessage {
+  readonly role: Role;
+  readonly content: string | readonly Part[];
+  /** Its id; new by default. Never used twice. */
+  readonly id?: string;
+  readonly partial?: true;
+  readonly providerOptions?: JsonObject;
+}
+
 const options = { providerOptions: v.optional(v.record(v.string(), v.any())) };
 
 const partSchema = v.variant("type", [

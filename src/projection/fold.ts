@@ -65,6 +65,10 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "tool.returned"(view, fact) {
     addResult(growing(view, fact).messages, fact);
   },
+  // What a recovery and a watcher read in the log itself; no part of what a branch is.
+  "tool.started": nothing,
+  "task.started": nothing,
+  "task.ended": nothing,
   "state.changed"(view, fact) {
     const { turnId, set } = fact;
     if (turnId === undefined) view.state = mergePatch(view.state, set);
@@ -100,6 +104,8 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "interaction.expired": closeInteraction,
   "history.compacted": foldCompacted,
 };
+
+function nothing(): void {}
 
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {

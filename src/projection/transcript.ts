@@ -7,10 +7,19 @@ import type { BranchView } from "./view.ts";
  * exactly one result.
  */
 export function transcript(view: BranchView): readonly Message[] {
-  const closed = view.compactions.some(({ retention }) => retention === "soft") ? compacted(view) : view.messages;
-  const unclosed = view.open ? [...view.staged, view.open] : view.staged;
-  if (unclosed.length === 0) return closed;
-  return [...closed, ...unclosed.flatMap(({ messages }) => answerDangling(messages))];
+  const unclosed = unclosedTranscript(view);
+  return unclosed.length === 0 ? closedTranscript(view) : [...closedTranscript(view), ...unclosed];
+}
+
+/** The part of closed turns: the view's own array, which only grows in place, as long as nothing was compacted. */
+export function closedTranscript(view: BranchView): readonly Message[] {
+  return view.compactions.some(({ retention }) => retention === "soft") ? compacted(view) : view.messages;
+}
+
+/** The part of turns not closed yet. */
+export function unclosedTranscript({ staged, open }: BranchView): readonly Message[] {
+  const unclosed = open ? [...staged, open] : staged;
+  return unclosed.flatMap(({ messages }) => answerDangling(messages));
 }
 
 function compacted(view: BranchView): Message[] {

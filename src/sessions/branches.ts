@@ -47,7 +47,7 @@ export async function resolveBranch({ store }: Context, scope: Scope): Promise<B
     return { sessionId, branchId };
   }
   const branches = await store.listBranches(sessionId);
-  if (branches.length === 1) return branches[0]!;
+  if (branches.length === 1) return { sessionId, branchId: branches[0]!.branchId };
   const branchIds = branches.map((branch) => branch.branchId);
   throw new BoughError(
     "branch_ambiguous",

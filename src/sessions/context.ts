@@ -1,8 +1,9 @@
-import type { Clock } from "../base/clock.ts";
-import type { Ids } from "../base/ids.ts";
-import type { Journal } from "../log/journal.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Ids, randomIds } from "../base/ids.ts";
+import { processOwner } from "../base/owner.ts";
+import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
-import type { Views } from "./views.ts";
+import { Views } from "./views.ts";
 
 /** What every command works with. */
 export interface Context {
@@ -13,6 +14,19 @@ export interface Context {
   readonly ids: Ids;
   /** The name under which this process claims runs. */
   readonly owner: string;
+}
+
+export interface SessionsOptions {
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  /** The name under which branches are held; by default this host and process. */
+  readonly owner?: string;
+}
+
+export function createContext(store: Store, options: SessionsOptions): Context {
+  const { clock = systemClock, ids = randomIds, owner = processOwner() } = options;
+  const journal = new Journal(store);
+  return { store, journal, views: new Views(store, journal), clock, ids, owner };
 }
 
 /** A session and one of its branches; the branch may be left out while the session has only one. */

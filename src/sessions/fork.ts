@@ -1,7 +1,7 @@
 // Fork and revert: a new branch from a position, or the same branch back at one. Neither copies or erases a fact.
 
 import { checkId } from "../base/ids.ts";
-import { diffPatch, type JsonObject } from "../base/json.ts";
+import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -36,16 +36,44 @@ export interface RevertRequest extends Scope {
   readonly checkpointId?: string;
 }
 
-export async function forkBranch(context: Context, request: ForkRequest): Promise<BranchInfo> {
+/** What is about to be forked, for whoever may still change it. */
+export interface ForkPlan {
+  readonly sessionId: string;
+  readonly sourceBranchId: string;
+  readonly newBranchId: string;
+  readonly messageId?: string;
+  readonly metadata: JsonObject;
+  /** The new branch's state. */
+  readonly state: JsonObject;
+}
+
+/** A merge patch of the new branch's state, and its metadata. */
+export type ForkChange = (plan: ForkPlan) => Promise<{ state: JsonObject; metadata: JsonObject }>;
+
+export async function forkBranch(context: Context, request: ForkRequest, change?: ForkChange): Promise<BranchInfo> {
   const source = await resolveBranch(context, request);
   const { newBranchId = context.ids.next(), state = "fork-point" } = request;
   checkId(newBranchId, "branch");
-  const details = newDetails({ name: newBranchId, ...request });
+  let details = newDetails({ name: newBranchId, ...request });
   const { view } = await context.views.load(source);
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
   const position = await resolvePosition(context, source, view, target);
-  const set = await stateChange(context, source, view, position, state);
+  let set = await stateChange(context, source, view, position, state);
+  if (change) {
+    const { messageId } = position;
+    const base = mergePatch(await context.views.stateAt(source, position.seq), set ?? {});
+    const changed = await change({
+      sessionId: source.sessionId,
+      sourceBranchId: source.branchId,
+      newBranchId,
+      ...(messageId && { messageId }),
+      metadata: details.metadata ?? {},
+      state: base,
+    });
+    details = newDetails({ ...details, metadata: changed.metadata });
+    if (Object.keys(changed.state).length > 0) set = { ...set, ...changed.state };
+  }
   const shared = { messages: position.messages, ...(position.messageId && { messageId: position.messageId }) };
   const born = context.ids.next();
   const forked = {

@@ -1,43 +1,35 @@
 // Commands on sessions and branches: read, decide, append. Usable without any agent.
 
-import { type Clock, systemClock } from "../base/clock.ts";
-import { type Ids, randomIds } from "../base/ids.ts";
-import { processOwner } from "../base/owner.ts";
-import { Journal } from "../log/journal.ts";
+import { systemClock } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { Fact, NewMessage } from "../events/index.ts";
 import type { MaintenanceReport, ReadOptions, SessionQuery, Store } from "../log/store.ts";
 import type { Branch, BranchInfo, PlacedBranch } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
 import * as content from "./content.ts";
-import type { Context, Scope } from "./context.ts";
+import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
 import * as forks from "./fork.ts";
 import * as history from "./history.ts";
+import * as interactions from "./interactions.ts";
 import * as objects from "./objects.ts";
 import { openStore } from "./open-store.ts";
 import * as sessions from "./session.ts";
 import * as turns from "./turns.ts";
-import { Views } from "./views.ts";
 
 export type { Branch, BranchInfo, Fork, PlacedBranch, RunInfo } from "./branch.ts";
 export type { BranchDetails, BranchPatch } from "./branches.ts";
 export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
 export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
-export type { Scope } from "./context.ts";
+export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
 export type { LogEvent, MessagePage } from "./history.ts";
 export type { SessionAndBranch } from "./objects.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
-export type { NewMessage, ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
-
-export interface SessionsOptions {
-  readonly clock?: Clock;
-  readonly ids?: Ids;
-  /** The name under which branches are held; by default this host and process. */
-  readonly owner?: string;
-}
+export type { ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
 
 /**
  * Sessions, branches, turns, checkpoints and content on a store: an object, a directory, or a URL.
@@ -52,10 +44,8 @@ export interface SessionsOptions {
  * const fork = await sessions.forkBranch({ sessionId: "user-123", newBranchId: "formal" });
  */
 export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
-  const { clock = systemClock, ids = randomIds, owner = processOwner() } = options;
-  const opened = await openStore(store, { clock });
-  const journal = new Journal(opened);
-  return new Sessions({ store: opened, journal, views: new Views(opened, journal), clock, ids, owner });
+  const { clock = systemClock } = options;
+  return new Sessions(createContext(await openStore(store, { clock }), options));
 }
 
 /** Everything that can be done with sessions and branches without an agent. */
@@ -154,7 +144,7 @@ export class Sessions {
   /** Begins a turn with its input and holds the branch until the turn closes. */
   beginTurn(
     scope: Scope,
-    input: string | readonly turns.NewMessage[],
+    input: string | readonly NewMessage[],
     options: turns.TurnOptions = {},
   ): Promise<turns.TurnWriter> {
     return turns.beginTurn(this.#context, scope, input, options);
@@ -166,8 +156,15 @@ export class Sessions {
   }
 
   /** A whole turn in one append. */
-  appendTurn(scope: Scope, messages: readonly turns.NewMessage[], close: turns.TurnClose & turns.TurnOptions = {}) {
+  appendTurn(scope: Scope, messages: readonly NewMessage[], close: turns.TurnClose & turns.TurnOptions = {}) {
     return turns.appendTurn(this.#context, scope, messages, close);
+  }
+
+  // Interactions
+
+  /** Answers an open interaction, exactly once; `interaction_closed` for whoever comes late. */
+  answer(scope: Scope, interactionId: string, answer: JsonObject, options: { by?: string } = {}): Promise<Fact> {
+    return interactions.answerInteraction(this.#context, scope, interactionId, answer, options);
   }
 
   // Objects in hand

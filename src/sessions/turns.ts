@@ -7,7 +7,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Draft, Fact, Part, Role, ToolOutput, ToolResultPart } from "../events/index.ts";
+import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
@@ -16,16 +16,6 @@ import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import type { Retention } from "./retention.ts";
-
-/** A message on its way in; a text stands for one text part. */
-export interface NewMessage {
-  readonly role: Role;
-  readonly content: string | readonly Part[];
-  /** Its id; new by default. Never used twice. */
-  readonly id?: string;
-  readonly partial?: true;
-  readonly providerOptions?: JsonObject;
-}
 
 export interface TurnOptions {
   readonly runId?: string;
@@ -91,31 +81,19 @@ export async function beginTurn(
   options: TurnOptions = {},
 ): Promise<TurnWriter> {
   const ref = await resolveBranch(context, scope);
-  const turnId = context.ids.next();
-  const { runId = context.ids.next(), agentId, metadata } = options;
-  const extras = { ...(agentId && { agentId }), ...(metadata && { metadata }) };
-  const messages = messageDrafts(context, turnId, toMessages(input));
-  return hold(context, ref, { ...options, runId }, ({ open }) => ({
-    turnId,
-    drafts: [
-      ...(open ? [interrupted(context, open.id)] : []),
-      { ...stamp(context), id: turnId, type: "turn.started", runId, ...extras },
-      ...messages,
-    ],
-  }));
+  const { runId = context.ids.next() } = options;
+  const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input) };
+  return holdTurn(context, ref, turn, (view) => openingOf(context, view, turn));
 }
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
 export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
   const ref = await resolveBranch(context, scope);
-  const { runId = context.ids.next(), agentId } = options;
-  return hold(context, ref, { ...options, runId }, ({ open }) => {
-    if (!open) {
-      const sentence = `Branch "${ref.branchId}" has no turn to resume.`;
-      throw new BoughError("nothing_to_resume", sentence, { data: { ...ref } });
-    }
-    const resumed = { ...stamp(context), type: "turn.resumed", turnId: open.id, runId } as const;
-    return { turnId: open.id, drafts: [{ ...resumed, ...(agentId && { agentId }) }] };
+  const by = { ...options, runId: options.runId ?? context.ids.next() };
+  return holdTurn(context, ref, by, (view) => {
+    const opening = resumption(context, view, by);
+    if (opening) return opening;
+    throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
   });
 }
 
@@ -128,12 +106,8 @@ export async function appendTurn(
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
-  const { runId, agentId, metadata } = close;
-  const extras = { ...(runId && { runId }), ...(agentId && { agentId }), ...(metadata && { metadata }) };
   const written = await whileFree(context, ref, (view) => [
-    ...(view.open ? [interrupted(context, view.open.id)] : []),
-    { ...stamp(context), id: turnId, type: "turn.started", ...extras },
-    ...messageDrafts(context, turnId, messages),
+    ...openingOf(context, view, { ...close, turnId, messages }).drafts,
     ...closeDrafts(context, turnId, close),
     { ...stamp(context), type: "turn.committed", turnId, ...outcome(close) },
   ]);
@@ -153,27 +127,66 @@ export async function saveBranch(context: Context, scope: Scope): Promise<void> 
   }
 }
 
-/** Decides the first facts on the newest view and appends them together with the claim of the run slot. */
-async function hold(
+/**
+ * Decides the first facts on the newest view and appends them together with the claim of the run slot; when something
+ * else was written in between, decides again.
+ */
+export async function holdTurn(
   context: Context,
   ref: BranchRef,
   { runId, leaseMs = defaultLeaseMs, retention }: TurnOptions & { runId: string },
-  decide: (view: BranchView) => { turnId: string; drafts: readonly Draft[] },
-): Promise<TurnWriter> {
+  decide: (view: BranchView) => Opening | Promise<Opening>,
+): Promise<HeldTurn> {
   for (;;) {
     const { view } = await context.views.load(ref);
-    const { turnId, drafts } = decide(view);
+    const opening = decide(view);
+    const { turnId, drafts } = opening instanceof Promise ? await opening : opening;
     const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
-      return new HeldTurn(context, ref, { turnId, claim: claim!, seq: facts.at(-1)!.seq, retention });
+      return new HeldTurn(context, ref, { turnId, claim: claim!, facts, retention });
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
   }
 }
 
-class HeldTurn implements TurnWriter {
+/** How a turn is taken up: the first facts, of the turn named. */
+export interface Opening {
+  readonly turnId: string;
+  readonly drafts: readonly Draft[];
+}
+
+/** The drafts that begin a turn: those that close one left open, then its own. */
+export function openingOf(
+  context: Context,
+  { open }: Pick<BranchView, "open">,
+  turn: { turnId: string; messages: readonly NewMessage[] } & Pick<TurnOptions, "runId" | "agentId" | "metadata">,
+): Opening {
+  const { turnId, messages, runId, agentId, metadata } = turn;
+  const extras = { ...(runId && { runId }), ...(agentId && { agentId }), ...(metadata && { metadata }) };
+  return {
+    turnId,
+    drafts: [
+      ...(open ? [interrupted(context, open.id)] : []),
+      { ...stamp(context), id: turnId, type: "turn.started", ...extras },
+      ...messageDrafts(context, turnId, messages),
+    ],
+  };
+}
+
+/** The draft that takes up the turn left open; undefined when there is none. */
+export function resumption(
+  context: Context,
+  { open }: Pick<BranchView, "open">,
+  { runId, agentId }: Pick<TurnOptions, "runId" | "agentId">,
+): Opening | undefined {
+  if (!open) return undefined;
+  const by = { ...(runId && { runId }), ...(agentId && { agentId }) };
+  return { turnId: open.id, drafts: [{ ...stamp(context), type: "turn.resumed", turnId: open.id, ...by }] };
+}
+
+export class HeldTurn implements TurnWriter {
   readonly ref: BranchRef;
   readonly turnId: string;
   readonly claim: RunClaim;
@@ -183,6 +196,8 @@ class HeldTurn implements TurnWriter {
   #seq: number;
   readonly #retention: Retention | undefined;
   #closed = false;
+  /** The facts it was taken up with. */
+  readonly opening: readonly Fact[];
 
   constructor(
     context: Context,
@@ -190,16 +205,23 @@ class HeldTurn implements TurnWriter {
     {
       turnId,
       claim,
-      seq,
+      facts,
       retention,
-    }: { turnId: string; claim: RunClaim; seq: number; retention: Retention | undefined },
+    }: { turnId: string; claim: RunClaim; facts: readonly Fact[]; retention: Retention | undefined },
   ) {
     this.#context = context;
     this.ref = ref;
     this.turnId = turnId;
     this.claim = claim;
-    this.#seq = seq;
+    this.#seq = facts.at(-1)!.seq;
+    this.opening = facts;
     this.#retention = retention;
+  }
+
+  /** The branch as it is now; T1: nobody else adds to this turn, so the view at its last fact has all of it. */
+  async view(): Promise<BranchView> {
+    const { views } = this.#context;
+    return views.cachedAt(this.ref, this.#seq) ?? (await views.load(this.ref)).view;
   }
 
   get runId(): string {
@@ -278,9 +300,7 @@ class HeldTurn implements TurnWriter {
 
   async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
-    // T1: nobody else adds to this turn, so the view at its last fact has all of it.
-    const { views } = this.#context;
-    const view = views.cachedAt(this.ref, this.#seq) ?? (await views.load(this.ref)).view;
+    const view = await this.view();
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
     const header = turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { ...options, epoch, header });

@@ -6,4 +6,13 @@ export { type ManualClock, manualClock } from "./clock.ts";
 export { describeStore } from "./contract/index.ts";
 export type { ContractSizes, StoreHarness, StoreUnderTest } from "./contract/kit.ts";
 export { hostileIds, seededIds } from "./ids.ts";
+export {
+  type Script,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedReply,
+  scriptedModel,
+} from "./scripted-model.ts";
 export { type BranchSnapshot, type StoreSnapshot, snapshotStore } from "./snapshot.ts";

@@ -1,0 +1,227 @@
+// Agent: the front door. An agent is its sessions (the same code as without one) and what can be run on them.
+
+import { systemClock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
+import { randomIds } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { BoughEvent } from "../events/index.ts";
+import { Hub, type Subscriber } from "../live/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import { StateBag } from "../middleware/index.ts";
+import { defaultRetry } from "../models/index.ts";
+import {
+  type AgentSettings,
+  defaultLimits,
+  execute,
+  findInterrupted,
+  type InterruptedRun,
+  messagesOf,
+  Run,
+  type RunControl,
+  type RunInput,
+  type RunOptions,
+  type RunResult,
+} from "../runs/index.ts";
+import { resolveBranch } from "../sessions/branches.ts";
+import { type Context, createContext } from "../sessions/context.ts";
+import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
+import { type BranchInfo, type ForkRequest, type Scope, Sessions } from "../sessions/index.ts";
+import { lazyStore } from "../sessions/open-store.ts";
+import type { InputOf, ToolInput } from "../tools/index.ts";
+import type { AgentOptions } from "./options.ts";
+import { type AgentBase, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
+import { BackgroundTasks } from "./tasks.ts";
+
+/** Events of one type, or of all for `"*"`. */
+export type EventOf<Type extends BoughEvent["type"] | "*"> = Type extends "*"
+  ? BoughEvent
+  : Extract<BoughEvent, { type: Type }>;
+
+/** A turn that was left open, and the run that took it up, if one did. */
+export interface RecoveredRun extends InterruptedRun {
+  readonly run?: Run;
+}
+
+/** An agent: runs on sessions and branches, and all that can be done with those. */
+export class Agent extends Sessions {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly #options: AgentOptions;
+  readonly #context: Context;
+  readonly #settings: AgentSettings;
+  readonly #hub: Hub;
+  readonly #tasks = new BackgroundTasks();
+  readonly #active = new Set<Run>();
+  #base: Promise<AgentBase> | undefined;
+
+  /** Use `createAgent`. */
+  constructor(options: AgentOptions) {
+    checkOptions(options);
+    const { clock = systemClock, ids = randomIds, owner, id, name, logger = console } = options;
+    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
+    super(context);
+    this.id = id;
+    this.name = name;
+    this.#options = options;
+    this.#context = context;
+    this.#hub = new Hub({ onError: (error) => logger.warn("A subscriber of a Bough agent failed:", error) });
+    this.#settings = settingsOf(options, { clock, hub: this.#hub, tasks: this.#tasks });
+  }
+
+  /**
+   * Runs a turn on a branch: with input a new one, without input the one that was left open. Without a scope nothing is
+   * stored.
+   */
+  run<Schema extends ToolInput>(
+    input: RunInput | undefined,
+    options: RunOptions<Schema> & { output: Schema },
+  ): Run<InputOf<Schema>>;
+  run(input?: RunInput, options?: RunOptions): Run;
+  run(input?: RunInput, options: RunOptions = {}): Run {
+    const scope = this.#scopeOf(options);
+    const run = new Run(this.#context.ids.next(), {
+      start: (control) => this.#start(scope, input, options, control),
+      respond: async (interactionId, answer) => {
+        const { context, ref } = await scope;
+        await new Sessions(context).answer(ref, interactionId, answer);
+      },
+    });
+    this.#active.add(run);
+    const done = () => this.#active.delete(run);
+    run.result.then(done, done);
+    return run;
+  }
+
+  /**
+   * Answers an interaction, whoever waits for it. When nobody does, because the run was parked or its process is gone, and
+   * nothing else is open, the turn is resumed and its run returned.
+   */
+  async respond(
+    scope: Scope,
+    interactionId: string,
+    answer: JsonObject,
+    options: RunOptions & { by?: string } = {},
+  ): Promise<Run | undefined> {
+    const { by, ...runOptions } = options;
+    const ref = await resolveBranch(this.#context, scope);
+    await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
+    const [left] = (await findInterrupted(this.#context, ref)).filter(({ branchId }) => branchId === ref.branchId);
+    if (!left || left.waitingFor.length > 0) return undefined;
+    return this.run(undefined, { ...runOptions, ...ref });
+  }
+
+  /**
+   * Turns of the store that were left open and that nobody works on. Those that can go on are resumed (unless `resume` is
+   * false); those that wait for an answer, or belong to another agent, are only listed.
+   */
+  async recover(options: { sessionId?: string; resume?: boolean; run?: RunOptions } = {}): Promise<RecoveredRun[]> {
+    const { sessionId, resume = true } = options;
+    const found = await findInterrupted(this.#context, sessionId === undefined ? {} : { sessionId });
+    return found.map((left) => {
+      const isOurs = left.agentId === this.id;
+      if (!resume || !isOurs || left.waitingFor.length > 0) return left;
+      return { ...left, run: this.run(undefined, { ...options.run, ...refOf(left) }) };
+    });
+  }
+
+  /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
+  subscribe<Type extends BoughEvent["type"] | "*">(type: Type, handler: Subscriber<EventOf<Type>>): () => void {
+    return this.#hub.subscribe(type, handler as Subscriber);
+  }
+
+  /** A new branch that shares this one's log up to a point, as the fork hooks of the agent's middleware want it. */
+  override async forkBranch(request: ForkRequest): Promise<BranchInfo> {
+    const { pipeline } = await this.#prepared();
+    const { beforeFork } = pipeline;
+    if (!beforeFork) return super.forkBranch(request);
+    return forkBranch(this.#context, request, async (plan) => {
+      const state = this.#forkState(plan);
+      const context = { ...plan, state, metadata: plan.metadata };
+      await beforeFork(context);
+      return { state: state.branchPatch(), metadata: context.metadata };
+    });
+  }
+
+  /** Hands over what runs (it can be resumed), calls off background work, and closes tool sources and the store. */
+  override async close(): Promise<void> {
+    await Promise.all([...this.#active].map((run) => run.park()));
+    await this.#tasks.close();
+    for (const source of toolSets(this.#options.tools)) {
+      if (typeof source.close === "function") await source.close();
+    }
+    await super.close();
+  }
+
+  async #start(
+    scope: Promise<{ context: Context; ref: BranchRef }>,
+    input: RunInput | undefined,
+    options: RunOptions,
+    control: RunControl,
+  ): Promise<RunResult<never>> {
+    const { context, ref } = await scope;
+    const plan = await planRun(this.#options, this.#settings, await this.#prepared(), options);
+    const messages = input === undefined ? undefined : messagesOf(input);
+    if (messages?.length === 0) throw new BoughError("invalid_argument", "A run needs input, or none to resume.");
+    const { signal } = options;
+    const result = await execute({ context, plan, ref, input: messages, control, ...(signal && { signal }) });
+    return result as RunResult<never>;
+  }
+
+  /** Where a run takes place; without a scope, on a session of its own that goes with it. */
+  async #scopeOf({ sessionId, branchId, branch }: RunOptions): Promise<{ context: Context; ref: BranchRef }> {
+    if (branch) return { context: this.#context, ref: { sessionId: branch.sessionId, branchId: branch.id } };
+    if (sessionId !== undefined) {
+      const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
+      return { context: this.#context, ref: await resolveBranch(this.#context, scope) };
+    }
+    if (branchId !== undefined) throw new BoughError("invalid_argument", "A branch is named together with its session.");
+    const { clock, ids } = this.#context;
+    const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
+    const { id } = await new Sessions(context).createSession();
+    return { context, ref: { sessionId: id, branchId: "main" } };
+  }
+
+  #prepared(): Promise<AgentBase> {
+    this.#base ??= prepareBase(this.#options, this.#settings.limits).catch((error) => {
+      // A tool source that was not there may be there next time.
+      this.#base = undefined;
+      throw error;
+    });
+    return this.#base;
+  }
+
+  #forkState({ sessionId, state }: ForkPlan): StateBag {
+    return new StateBag({
+      branch: state,
+      session: async () => (await this.getSession(sessionId)).state,
+      changeSession: async (change) => {
+        const session = await this.getSession(sessionId);
+        return (await this.updateSession(sessionId, { state: change(session.state) })).state;
+      },
+      report: () => {},
+      declared: [],
+    });
+  }
+}
+
+function settingsOf(
+  options: AgentOptions,
+  own: Pick<AgentSettings, "clock" | "hub" | "tasks">,
+): AgentSettings {
+  const { id, name, limits, retry, durable, persistAfterTurn = true, leaseMs = 30_000, random = Math.random } = options;
+  const { onIterations: _onIterations, ...numbers } = limits ?? {};
+  return {
+    ...own,
+    stamp: { ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 },
+    random,
+    limits: { ...defaultLimits, ...numbers },
+    retry: { ...defaultRetry, ...retry },
+    persistAfterTurn,
+    leaseMs,
+    ...(durable && { durable }),
+  };
+}
+
+function refOf({ sessionId, branchId }: BranchRef): BranchRef {
+  return { sessionId, branchId };
+}

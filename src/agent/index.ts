@@ -1,0 +1,22 @@
+// The front door: options in, a wired agent out.
+
+import { Agent } from "./agent.ts";
+import type { AgentOptions } from "./options.ts";
+
+export { Agent, type EventOf, type RecoveredRun } from "./agent.ts";
+export { AgentBuilder } from "./builder.ts";
+export type { AgentOptions } from "./options.ts";
+
+/**
+ * An agent on a store. Nothing is opened before it is used.
+ *
+ * @example
+ * const agent = createAgent({ model: "anthropic/claude-sonnet-4-5", store: "./sessions" });
+ * await agent.createSession("user-123");
+ * for await (const event of agent.run("Hello", { sessionId: "user-123" })) {
+ *   if (event.type === "text-delta") process.stdout.write(event.text);
+ * }
+ */
+export function createAgent(options: AgentOptions): Agent {
+  return new Agent(options);
+}

@@ -1,0 +1,49 @@
+// What an agent can be told, and what it does when it is told nothing.
+
+import type { Clock } from "../base/clock.ts";
+import type { Ids } from "../base/ids.ts";
+import type { Store } from "../log/store.ts";
+import type { Middleware, PermissionOptions } from "../middleware/index.ts";
+import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
+import type { Durable, Limits } from "../runs/index.ts";
+import type { ToolSet, ToolSource } from "../tools/index.ts";
+
+export interface AgentOptions {
+  /** Kept with every turn, so that a recovery finds the agent's own. */
+  readonly id?: string;
+  readonly name?: string;
+  /** An AI SDK model object, or `"provider/model"`. */
+  readonly model: ModelChoice;
+  readonly instructions?: string;
+  /** By name; sources such as MCP servers stand beside sets in a list. */
+  readonly tools?: ToolSet | readonly (ToolSet | ToolSource)[];
+  /** A store, a directory, or a URL (`sqlite:./bough.db`); in memory when nothing is said. */
+  readonly store?: Store | string;
+  /** Whether a turn is saved as it completes (default), or waits for `saveSessionAndBranch`. */
+  readonly persistAfterTurn?: boolean;
+  /** Checkpoints taken while it runs. */
+  readonly durable?: Durable;
+  /** In the order of the list; what is built in comes after it. */
+  readonly middleware?: readonly Middleware[];
+  readonly limits?: Partial<Limits> & {
+    /** At the limit of iterations: end the turn (default), or ask whether to go on. */
+    readonly onIterations?: "stop" | "ask";
+  };
+  readonly permissions?: PermissionOptions;
+  /** How failed model calls are tried again. */
+  readonly retry?: Partial<RetryPolicy>;
+  /** Settings of every model call; a run's own go before them. */
+  readonly settings?: ModelSettings;
+  /** OpenTelemetry spans when `@opentelemetry/api` has a provider (default), with or without the texts, or none. */
+  readonly telemetry?: boolean | { readonly recordContent: boolean };
+  /** How long a branch is held without a sign of life (default 30 s). */
+  readonly leaseMs?: number;
+  /** Where a subscriber's or a tool source's failures go (default the console). */
+  readonly logger?: Pick<Console, "warn">;
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  /** From 0 to 1; spreads retries. */
+  readonly random?: () => number;
+  /** The name under which branches are held; by default this host and process. */
+  readonly owner?: string;
+}

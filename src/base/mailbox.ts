@@ -1,0 +1,153 @@
+// Mailbox: what one reader has yet to read. The writer never waits for the reader, and what waits stays bounded.
+//   M1. It is read once, in the order in which it was written; a reader that leaves ends it.
+//   M2. Past the limit, an item is merged with the newest one if it can be, and otherwise the oldest that may be lost goes.
+//   M3. Items that may not be lost stay, also past the limit.
+
+import { BoughError } from "./errors.ts";
+
+export interface MailboxOptions<T> {
+  /** From how many waiting items on they are merged or dropped (default 1,024). */
+  readonly limit?: number;
+  /** Two neighbours in one, when nothing is lost by it. */
+  readonly merge?: (before: T, after: T) => T | undefined;
+  /** Whether an item may be lost. */
+  readonly droppable?: (item: T) => boolean;
+  /** Tells the reader, before its next item, how many it missed. */
+  readonly notice?: (next: T, count: number) => T;
+  /** Told once when the reader is done: at the end, or because it left. */
+  readonly onLeft?: () => void;
+}
+
+type Read<T> = { resolve: (result: IteratorResult<T, undefined>) => void; reject: (error: unknown) => void };
+
+const done = { value: undefined, done: true } as const;
+
+export class Mailbox<T> implements AsyncIterable<T> {
+  readonly #options: MailboxOptions<T>;
+  readonly #limit: number;
+  #waiting: T[] = [];
+  /** How many of the waiting items are read; they are cut off in one go, because shifting one by one costs the rest. */
+  #read = 0;
+  #reader: Read<T> | undefined;
+  #state: "open" | "closed" | "left" = "open";
+  #failure: { error: unknown } | undefined;
+  #isTaken = false;
+  /** Items lost that the reader has not been told of. */
+  #dropped = 0;
+
+  constructor(options: MailboxOptions<T> = {}) {
+    this.#options = options;
+    this.#limit = options.limit ?? 1024;
+  }
+
+  /** Whether nobody reads, and nobody will. */
+  get isLeft(): boolean {
+    return this.#state === "left";
+  }
+
+  /** Whether somebody reads it, or has. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  get size(): number {
+    return this.#waiting.length - this.#read;
+  }
+
+  push(item: T): void {
+    if (this.#state !== "open") return;
+    if (this.#reader) {
+      const { resolve } = this.#reader;
+      this.#reader = undefined;
+      resolve({ value: item, done: false });
+      return;
+    }
+    if (this.size >= this.#limit && this.#makeRoom(item)) return;
+    this.#waiting.push(item);
+  }
+
+  /** The end: the reader gets what still waits, and then the end, or the error. */
+  close(failure?: { error: unknown }): void {
+    if (this.#state !== "open") return;
+    this.#state = "closed";
+    this.#failure = failure;
+    this.#endReader();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    if (this.#isTaken) throw new BoughError("invalid_argument", "This stream is read already; it can be read once.");
+    this.#isTaken = true;
+    return {
+      next: () => this.#next(),
+      return: async () => {
+        this.leave();
+        return done;
+      },
+    };
+  }
+
+  /** Nobody will read: what waits goes, and nothing more is kept. */
+  leave(): void {
+    if (this.#state === "left") return;
+    this.#state = "left";
+    this.#waiting = [];
+    this.#read = 0;
+    this.#endReader();
+    this.#options.onLeft?.();
+  }
+
+  #next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#read < this.#waiting.length) {
+      const value = this.#waiting[this.#read]!;
+      const { notice } = this.#options;
+      if (this.#dropped > 0 && notice) {
+        const told = notice(value, this.#dropped);
+        this.#dropped = 0;
+        return Promise.resolve({ value: told, done: false });
+      }
+      this.#read++;
+      if (this.#read === this.#waiting.length || this.#read >= 1024) {
+        this.#waiting = this.#waiting.slice(this.#read);
+        this.#read = 0;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#state !== "open") return this.#end();
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  #end(): Promise<IteratorResult<T, undefined>> {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    this.leave();
+    return failure ? Promise.reject(failure.error) : Promise.resolve(done);
+  }
+
+  #endReader(): void {
+    if (!this.#reader) return;
+    const { resolve, reject } = this.#reader;
+    this.#reader = undefined;
+    this.#end().then(resolve, reject);
+  }
+
+  /** M2. Whether the item is already taken care of. */
+  #makeRoom(item: T): boolean {
+    const { merge, droppable } = this.#options;
+    const merged = merge?.(this.#waiting.at(-1)!, item);
+    if (merged !== undefined) {
+      this.#waiting[this.#waiting.length - 1] = merged;
+      return true;
+    }
+    const oldest = droppable ? this.#waiting.findIndex((each, i) => i >= this.#read && droppable(each)) : -1;
+    if (oldest >= 0) {
+      this.#waiting.splice(oldest, 1);
+      this.#dropped++;
+    } else if (droppable?.(item)) {
+      this.#dropped++;
+      return true;
+    }
+    return false;
+  }
+}

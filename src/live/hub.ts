@@ -1,0 +1,82 @@
+// Hub: hands events to subscribers. It owns one mailbox for each, and knows nothing of runs or the log.
+//   H1. publish() never waits and never throws: a slow subscriber loses live events, a failing one is reported.
+//   H2. A subscriber gets events in the order of publication, one at a time.
+//   H3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many.
+
+import { Mailbox } from "../base/mailbox.ts";
+import type { BoughEvent } from "../events/index.ts";
+
+/** Called for each event; the next one waits until it is done. */
+export type Subscriber<E extends BoughEvent = BoughEvent> = (event: E) => void | Promise<void>;
+
+interface Subscription {
+  readonly type: string;
+  readonly mailbox: Mailbox<BoughEvent>;
+}
+
+export class Hub {
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #onError: (error: unknown) => void;
+
+  constructor({ onError }: { onError: (error: unknown) => void }) {
+    this.#onError = onError;
+  }
+
+  /** Whether anybody listens at all. */
+  get isHeard(): boolean {
+    return this.#subscriptions.size > 0;
+  }
+
+  publish(event: BoughEvent): void {
+    for (const { type, mailbox } of this.#subscriptions) {
+      if (type === "*" || type === event.type) mailbox.push(event);
+    }
+  }
+
+  /** Returns a function that ends it; what waits for the subscriber then is not delivered any more. */
+  subscribe(type: string, subscriber: Subscriber): () => void {
+    const mailbox = eventMailbox();
+    const subscription = { type, mailbox };
+    this.#subscriptions.add(subscription);
+    void this.#deliver(mailbox, subscriber);
+    return () => {
+      this.#subscriptions.delete(subscription);
+      mailbox.leave();
+    };
+  }
+
+  async #deliver(mailbox: Mailbox<BoughEvent>, subscriber: Subscriber): Promise<void> {
+    for await (const event of mailbox) {
+      try {
+        await subscriber(event);
+      } catch (error) {
+        this.#onError(error);
+      }
+    }
+  }
+}
+
+/** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader is told (H3). */
+export function eventMailbox(): Mailbox<BoughEvent> {
+  return new Mailbox({ merge: deltaMerge, droppable: isLive, notice: dropNotice });
+}
+
+/** Two deltas of one message in one: nothing is lost. */
+function deltaMerge(before: BoughEvent, after: BoughEvent): BoughEvent | undefined {
+  if (before.type !== after.type || !("text" in before) || !("text" in after)) return undefined;
+  if (before.messageId !== after.messageId || before.runId !== after.runId) return undefined;
+  if ("callId" in before && "callId" in after && before.callId !== after.callId) return undefined;
+  return { ...before, text: `${before.text}${after.text}` } as BoughEvent;
+}
+
+/** Live events may be lost; kept ones are in the log, but whoever reads along must get them in order. */
+function isLive(event: BoughEvent): boolean {
+  return event.seq === undefined;
+}
+
+/** Tells a reader, in the place where the next event stands, how many it missed. */
+function dropNotice(next: BoughEvent, count: number): BoughEvent {
+  const { sessionId, branchId, at } = next;
+  const address = { version: 1, channel: "control", direction: "down", sessionId, branchId, at } as const;
+  return { ...address, type: "events-drop", count };
+}

@@ -1,0 +1,129 @@
+// Permissions: who may run what. A denial is an ordinary result that the model reads; the turn goes on.
+
+import * as v from "valibot";
+import type { Json, JsonObject } from "../../base/json.ts";
+import type { ToolOutput } from "../../events/index.ts";
+import type { Answer, Middleware, ToolCallContext } from "../port.ts";
+import { defineState } from "../state.ts";
+
+export interface PermissionOptions {
+  /** What happens to calls that need permission: a person is asked (the default), or all are allowed or denied. */
+  readonly mode?: "ask" | "allow" | "deny";
+  /** By tool name, whether its calls need permission: stands above what the tool itself says. */
+  readonly tools?: Readonly<Record<string, boolean>>;
+}
+
+/** How a person answers a permission question. */
+export interface PermissionAnswer {
+  readonly approved: boolean;
+  /** "always" holds for this tool in the whole session (default "once"). */
+  readonly choice?: "once" | "always";
+  /** What the model gets to read of a denial. */
+  readonly reason?: string;
+  /** For a call that may have run already and is not to be repeated: what it did. */
+  readonly output?: string | ToolOutput;
+}
+
+const outputSchema = v.union([
+  v.string(),
+  v.strictObject({ type: v.picklist(["text", "error-text"]), value: v.string() }),
+  v.strictObject({ type: v.picklist(["json", "error-json"]), value: v.any() }),
+]);
+const answerSchema = v.object({
+  approved: v.boolean(),
+  choice: v.optional(v.picklist(["once", "always"])),
+  reason: v.optional(v.string()),
+  output: v.optional(outputSchema),
+});
+
+type Choice = "allow" | "deny";
+
+/** What was answered with "always", by tool name. */
+const choicesState = defineState<Record<string, Choice>>({ key: "permissions", scope: "session", initial: {} });
+
+/** Asks before a tool runs that needs permission, and before a call is repeated that may have run before a crash. */
+export function permissions({ mode = "ask", tools = {} }: PermissionOptions = {}): Middleware {
+  return {
+    name: "permissions",
+    state: [choicesState],
+    async beforeToolCall(context) {
+      if (context.isUnsure && context.tool.effect === "once") return askAgain(context);
+      if (mode === "allow" || !(await isNeeded(context, tools))) return;
+      if (mode === "deny") return deny(context, "Calls of this tool are not permitted in this run.");
+      const remembered = ownValue(await context.state.get(choicesState), context.tool.name);
+      if (remembered === "allow") return;
+      if (remembered === "deny") return deny(context, "The user has denied this tool for the whole session.");
+      await ask(context);
+    },
+  };
+}
+
+/** A rule that can't tell is no permission. */
+async function isNeeded({ tool, input }: ToolCallContext, tools: Readonly<Record<string, boolean>>): Promise<boolean> {
+  const rule = ownValue(tools, tool.name) ?? tool.permission;
+  if (typeof rule === "boolean") return rule;
+  const parsed = await tool.parse(input);
+  if ("problem" in parsed) return true;
+  try {
+    return (await rule(parsed.value)) !== false;
+  } catch {
+    return true;
+  }
+}
+
+async function ask(context: ToolCallContext): Promise<void> {
+  const { call, tool, state } = context;
+  const given = await context.ask({ kind: "permission", callId: call.toolCallId, request: requestOf(context) });
+  if (!given.answered) return deny(context, silence[given.reason]);
+  const answer = answerOf(given);
+  if (!answer) return deny(context, notUnderstood);
+  if (answer.choice === "always") {
+    const choice: Choice = answer.approved ? "allow" : "deny";
+    await state.update(choicesState, (choices) => ({ ...choices, [tool.name]: choice }));
+  }
+  if (!answer.approved) deny(context, answer.reason ?? "The user has denied this call.");
+}
+
+/**
+ * Neither mode nor memory speaks for a call that may have run: what it did can't be taken back. The key counts the starts,
+ * so that a crash after an approval leads to a new question and not to the answer of before.
+ */
+async function askAgain(context: ToolCallContext): Promise<void> {
+  const { call, starts } = context;
+  const request = { ...requestOf(context), again: true };
+  const given = await context.ask({ kind: "permission", callId: call.toolCallId, key: `again-${starts}`, request });
+  const answer = given.answered ? answerOf(given) : undefined;
+  if (answer?.approved) return;
+  if (answer?.output !== undefined) return context.block(toOutput(answer.output));
+  const why = given.answered ? (answer ? answer.reason : notUnderstood) : silence[given.reason];
+  context.block({ type: "error-text", value: why ? `${outcomeUnknown} ${why}` : outcomeUnknown });
+}
+
+const outcomeUnknown =
+  "This call was cut off: it may have taken effect, nobody knows. It was not repeated; find out what it did before you call it again.";
+const notUnderstood = "The answer to the permission question could not be understood.";
+const silence = {
+  expired: "Nobody answered the permission question in time, so the call was not run.",
+  nobody: "Nobody is there to give permission, so the call was not run.",
+};
+
+function requestOf({ tool, input }: ToolCallContext): JsonObject {
+  return { toolName: tool.name, input, ...(tool.description !== undefined && { description: tool.description }) };
+}
+
+function answerOf({ answer }: Answer & { answered: true }): v.InferOutput<typeof answerSchema> | undefined {
+  const result = v.safeParse(answerSchema, answer);
+  return result.success ? result.output : undefined;
+}
+
+function deny(context: ToolCallContext, reason: string): void {
+  context.block({ type: "execution-denied", reason });
+}
+
+function toOutput(output: string | { type: string; value: Json }): ToolOutput {
+  return typeof output === "string" ? { type: "text", value: output } : output;
+}
+
+function ownValue<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

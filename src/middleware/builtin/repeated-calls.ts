@@ -1,0 +1,44 @@
+// Repeated calls: a model that makes the same call over and over is told so once, and then stopped.
+
+import type { Json } from "../../base/json.ts";
+import type { Middleware } from "../port.ts";
+import { defineState } from "../state.ts";
+import { checkCount } from "./check-count.ts";
+
+export interface RepeatedCallOptions {
+  /** Which time in a row the same call is blocked (default 3: it runs twice). */
+  readonly limit?: number;
+}
+
+const lastState = defineState({ key: "repeated-calls", scope: "run", initial: { call: "", times: 0 } });
+
+/** Blocks a call that is made with the same input too often in a row; one more time ends the turn ("repeated-call"). */
+export function repeatedCalls({ limit = 3 }: RepeatedCallOptions = {}): Middleware {
+  checkCount("limit", limit);
+  return {
+    name: "repeated-calls",
+    state: [lastState],
+    async beforeToolCall(context) {
+      const { tool, input } = context;
+      const call = `${tool.name} ${canonical(input)}`;
+      const { times } = await context.state.update(lastState, (last) => ({
+        call,
+        times: last.call === call ? last.times + 1 : 1,
+      }));
+      if (times < limit) return;
+      const value = `${tool.name} was called ${times} times in a row with the same input; this call was not run. Use the results you have, change the input, or answer without it.`;
+      context.block({ type: "error-text", value });
+      if (times === limit) return;
+      context.reachLimit("repeated-calls", limit);
+      context.stop("repeated-call");
+    },
+  };
+}
+
+/** The same text for the same value: models write the keys of an object in any order. */
+function canonical(value: Json): string {
+  return JSON.stringify(value, (_, item: Json) => {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

@@ -1,0 +1,165 @@
+// Pipeline: the hooks of all middleware, composed once for an agent. It keeps no state of a run.
+//   P1. Before-hooks run in the order of the list, after-hooks and onError in reverse, the first wrapper is outermost.
+//   P2. A hook that nobody has is undefined, so that it costs one comparison.
+//   P3. What a hook throws goes to the run as it is and fails the turn; the hooks that would follow are not called.
+//       Two exceptions: what onError throws is dropped, and afterTurn is called on everybody (whoever opened something
+//       must get to close it) before the first error goes on.
+//   P4. A beforeToolCall that blocks and a beforeIteration that answers are the last of their chain.
+
+import { BoughError } from "../base/errors.ts";
+import type { ToolOutput } from "../events/index.ts";
+import type { ModelRequest, ModelStream } from "../models/index.ts";
+import type { StateHandle, ToolSet } from "../tools/index.ts";
+import type {
+  ForkContext,
+  HookContext,
+  IterationContext,
+  IterationSummary,
+  Middleware,
+  ToolBatchContext,
+  ToolCallContext,
+  TurnContext,
+  TurnSummary,
+} from "./port.ts";
+
+type Hook<Args extends unknown[]> = (...args: Args) => Promise<void>;
+
+/** The composed hooks of an agent; one that nobody has is undefined. */
+export interface Pipeline {
+  readonly beforeTurn: Hook<[TurnContext]> | undefined;
+  readonly afterTurn: Hook<[HookContext, TurnSummary]> | undefined;
+  readonly beforeIteration: Hook<[IterationContext]> | undefined;
+  readonly afterIteration: Hook<[HookContext, IterationSummary]> | undefined;
+  readonly wrapModelCall: ModelWrapper | undefined;
+  readonly beforeTools: Hook<[ToolBatchContext]> | undefined;
+  readonly afterTools: Hook<[ToolBatchContext, readonly ToolOutput[]]> | undefined;
+  readonly beforeToolCall: Hook<[ToolCallContext]> | undefined;
+  readonly wrapToolCall: ToolWrapper | undefined;
+  readonly afterToolCall: ((context: ToolCallContext, output: ToolOutput) => Promise<ToolOutput>) | undefined;
+  readonly onError: Hook<[ToolCallContext, unknown]> | undefined;
+  readonly beforeFork: Hook<[ForkContext]> | undefined;
+  /** Everything that is declared, each handle once. */
+  readonly state: readonly StateHandle[];
+  /** What each brings, in the order of the list. */
+  readonly tools: readonly ToolSet[];
+}
+
+type ModelWrapper = (
+  context: HookContext,
+  request: ModelRequest,
+  next: (request: ModelRequest) => ModelStream,
+) => ModelStream;
+type ToolWrapper = (context: ToolCallContext, next: () => Promise<ToolOutput>) => Promise<ToolOutput>;
+
+/** Composes the hooks of a list of middleware; two different handles under one key are refused (`invalid_argument`). */
+export function buildPipeline(list: readonly Middleware[]): Pipeline {
+  return {
+    beforeTurn: oneByOne(hooksOf(list, "beforeTurn")),
+    afterTurn: allOfThem(hooksOf(list, "afterTurn").reverse()),
+    beforeIteration: oneByOne(hooksOf(list, "beforeIteration"), (context) => context.isAnswered),
+    afterIteration: oneByOne(hooksOf(list, "afterIteration").reverse()),
+    wrapModelCall: nestModelCalls(hooksOf(list, "wrapModelCall")),
+    beforeTools: oneByOne(hooksOf(list, "beforeTools")),
+    afterTools: oneByOne(hooksOf(list, "afterTools").reverse()),
+    beforeToolCall: oneByOne(hooksOf(list, "beforeToolCall"), (context) => context.isBlocked),
+    wrapToolCall: nestToolCalls(hooksOf(list, "wrapToolCall")),
+    afterToolCall: passOn(hooksOf(list, "afterToolCall").reverse()),
+    onError: unheard(hooksOf(list, "onError").reverse()),
+    beforeFork: oneByOne(hooksOf(list, "beforeFork")),
+    state: declaredState(list),
+    tools: list.flatMap(({ tools }) => (tools ? [tools] : [])),
+  };
+}
+
+type HookName = Exclude<keyof Middleware, "name" | "state" | "tools">;
+
+/** Bound, because a middleware may be an object of a class. */
+function hooksOf<Name extends HookName>(list: readonly Middleware[], name: Name): NonNullable<Middleware[Name]>[] {
+  type Bound = NonNullable<Middleware[Name]>;
+  return list.flatMap((middleware) => {
+    const hook = middleware[name] as ((...args: unknown[]) => unknown) | undefined;
+    return hook ? [hook.bind(middleware) as Bound] : [];
+  });
+}
+
+/** One after another, until one throws or the chain is done with early. */
+function oneByOne<First, Rest extends unknown[]>(
+  hooks: readonly ((first: First, ...rest: Rest) => void | Promise<void>)[],
+  isDone?: (first: First) => boolean,
+): Hook<[First, ...Rest]> | undefined {
+  if (hooks.length === 0) return undefined;
+  return async (first, ...rest) => {
+    for (const hook of hooks) {
+      await hook(first, ...rest);
+      if (isDone?.(first)) return;
+    }
+  };
+}
+
+function allOfThem<Args extends unknown[]>(
+  hooks: readonly ((...args: Args) => void | Promise<void>)[],
+): Hook<Args> | undefined {
+  if (hooks.length === 0) return undefined;
+  return async (...args) => {
+    const errors: unknown[] = [];
+    for (const hook of hooks) {
+      try {
+        await hook(...args);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
+  };
+}
+
+function unheard<Args extends unknown[]>(
+  hooks: readonly ((...args: Args) => void | Promise<void>)[],
+): Hook<Args> | undefined {
+  if (hooks.length === 0) return undefined;
+  return async (...args) => {
+    for (const hook of hooks) {
+      try {
+        await hook(...args);
+      } catch {
+        // P3: there is an error to tell of already.
+      }
+    }
+  };
+}
+
+function passOn(hooks: readonly NonNullable<Middleware["afterToolCall"]>[]): Pipeline["afterToolCall"] {
+  if (hooks.length === 0) return undefined;
+  return async (context, first) => {
+    let output = first;
+    for (const hook of hooks) output = (await hook(context, output)) ?? output;
+    return output;
+  };
+}
+
+function nestModelCalls(wrappers: readonly ModelWrapper[]): ModelWrapper | undefined {
+  if (wrappers.length === 0) return undefined;
+  return wrappers.reduce(
+    (outer, inner) => (context, request, next) => outer(context, request, (changed) => inner(context, changed, next)),
+  );
+}
+
+function nestToolCalls(wrappers: readonly ToolWrapper[]): ToolWrapper | undefined {
+  if (wrappers.length === 0) return undefined;
+  return wrappers.reduce((outer, inner) => (context, next) => outer(context, () => inner(context, next)));
+}
+
+function declaredState(list: readonly Middleware[]): readonly StateHandle[] {
+  const handles = new Map<string, StateHandle>();
+  for (const { name, state = [] } of list) {
+    for (const handle of state) {
+      const { key } = handle;
+      if ((handles.get(key) ?? handle) !== handle) {
+        const sentence = `The state "${key}" that "${name}" declares is declared already, by another handle.`;
+        throw new BoughError("invalid_argument", sentence, { data: { key, middleware: name } });
+      }
+      handles.set(key, handle);
+    }
+  }
+  return [...handles.values()];
+}

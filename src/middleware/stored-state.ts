@@ -1,0 +1,82 @@
+// The stored form of a piece of state: `{ version, data }` under the key `@<key>`; every other key belongs to users.
+
+import { checkJson, factLimits, type Json, type JsonObject } from "../base/json.ts";
+import type { StateHandle } from "../tools/index.ts";
+
+/** A value that can't be changed, and its text, by which a change is told. */
+export interface Held {
+  readonly value: Json;
+  readonly text: string;
+}
+
+/** What a run works with, and how that came of what is stored. */
+export interface Loaded extends Held {
+  readonly outcome: "current" | "absent" | "migrated" | "reset" | "newer";
+  /** The stored version, if it can be told. */
+  readonly from?: number;
+}
+
+const prefix = "@";
+
+export function slotOf(handle: StateHandle): string {
+  return prefix + handle.key;
+}
+
+/** The declared-state keys in a stored state, with their versions. */
+export function storedKeys(state: JsonObject): Map<string, number | undefined> {
+  const keys = new Map<string, number | undefined>();
+  for (const name of Object.keys(state)) {
+    if (name.startsWith(prefix)) keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
+  }
+  return keys;
+}
+
+export function toStored(handle: StateHandle, data: Json): JsonObject {
+  return { version: handle.version, data };
+}
+
+/** An own copy that nobody can change. */
+export function hold(value: Json): Held {
+  const text = JSON.stringify(value);
+  return { value: frozen(JSON.parse(text) as Json), text };
+}
+
+/** Refuses what does not fit the handle or can't be stored. */
+export function checked(handle: StateHandle, value: Json): Held {
+  const parsed = handle.parse ? handle.parse(value) : value;
+  checkJson(parsed, `State "${handle.key}"`, factLimits);
+  return hold(parsed);
+}
+
+/** The value of what is stored: as it is, migrated, or the initial one. Never throws. */
+export function load(handle: StateHandle, stored: Json | undefined): Loaded {
+  if (stored === undefined) return { ...hold(handle.initial), outcome: "absent" };
+  const envelope = envelopeOf(stored);
+  if (!envelope) return { ...hold(handle.initial), outcome: "reset" };
+  const { version: from, data } = envelope;
+  if (from > handle.version) return { ...hold(handle.initial), outcome: "newer", from };
+  try {
+    if (from === handle.version) return { ...checked(handle, data), outcome: "current", from };
+    if (handle.migrate) {
+      const own = JSON.parse(JSON.stringify(data)) as Json;
+      return { ...checked(handle, handle.migrate(own, from)), outcome: "migrated", from };
+    }
+  } catch {
+    // What can't be read is replaced, and reported.
+  }
+  return { ...hold(handle.initial), outcome: "reset", from };
+}
+
+function envelopeOf(stored: Json | undefined): { version: number; data: Json } | undefined {
+  if (typeof stored !== "object" || stored === null || Array.isArray(stored)) return undefined;
+  const { version, data } = stored;
+  return typeof version === "number" && data !== undefined ? { version, data } : undefined;
+}
+
+function frozen(value: Json): Json {
+  if (typeof value === "object" && value !== null) {
+    for (const item of Object.values(value)) frozen(item);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,92 @@
+// toPrompt: from the log's messages to a call's prompt.
+//   P1. A message without its reasoning goes without what refers to it: providers refuse an item whose reasoning is missing.
+//   P2. A partial message goes without reasoning and references too: the provider never finished what they name.
+//   P3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended.
+
+import type { Message, Part, ToolCallPart } from "../events/index.ts";
+import type { PromptMessage } from "./port.ts";
+import { inSpecShape } from "./specification.ts";
+
+/** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
+export type ReasoningKept = "turn" | "all";
+
+export interface PromptSources {
+  readonly instructions?: string;
+  /** The messages of closed turns: an array that only grows in place, or is replaced. */
+  readonly history: readonly Message[];
+  /** The messages of the turns not closed yet. */
+  readonly turn: readonly Message[];
+  readonly reasoning: ReasoningKept;
+}
+
+interface Prepared {
+  readonly reasoning: ReasoningKept;
+  readonly messages: PromptMessage[];
+  /** How many messages of the history are in it. */
+  count: number;
+}
+
+const preparedOf = new WeakMap<readonly Message[], Prepared>();
+
+/** What a model gets: the instructions, then the conversation. */
+export function toPrompt({ instructions, history, turn, reasoning }: PromptSources): PromptMessage[] {
+  const system: PromptMessage[] = instructions ? [{ role: "system", content: instructions }] : [];
+  const recent: PromptMessage[] = [];
+  for (const message of turn) prepare(message, true, recent);
+  return system.concat(prepareHistory(history, reasoning), recent);
+}
+
+function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): readonly PromptMessage[] {
+  if (history.length === 0) return [];
+  let prepared = preparedOf.get(history);
+  if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
+    prepared = { reasoning, messages: [], count: 0 };
+    preparedOf.set(history, prepared);
+  }
+  for (; prepared.count < history.length; prepared.count++) {
+    prepare(history[prepared.count]!, reasoning === "all", prepared.messages);
+  }
+  return prepared.messages;
+}
+
+/** Adds the message as a provider takes it, or nothing when nothing is left of it. */
+function prepare(message: Message, keepsReasoning: boolean, into: PromptMessage[]): void {
+  const shaped = inSpecShape(message);
+  if (shaped.role !== "assistant") {
+    if (shaped.content.length > 0) into.push(shaped);
+    return;
+  }
+  const parts = shaped.content as readonly Part[];
+  const isBare = message.partial || (!keepsReasoning && parts.some(isReasoning));
+  const content = isBare ? parts.filter(survivesBare).map(bare) : parts;
+  if (content.length === 0) return;
+  if (content.some(hasOddInput)) into.push({ ...shaped, content: content.map(withObjectInput) });
+  else into.push(content === shaped.content ? shaped : { ...shaped, content });
+}
+
+function isReasoning(part: Part): boolean {
+  return part.type === "reasoning" || part.type === "reasoning-file";
+}
+
+/** What the provider ran itself is named by its id there, so it goes with the reasoning that led to it. */
+function survivesBare(part: Part): boolean {
+  return !isReasoning(part) && part.type !== "tool-result" && !("providerExecuted" in part && part.providerExecuted);
+}
+
+/** A custom part is nothing but its options. */
+function bare(part: Part): Part {
+  if (part.type === "custom" || part.providerOptions === undefined) return part;
+  const { providerOptions: _, ...rest } = part;
+  return rest as Part;
+}
+
+function hasOddInput(part: Part): boolean {
+  if (part.type !== "tool-call") return false;
+  const { input } = part as ToolCallPart;
+  return typeof input !== "object" || input === null || Array.isArray(input);
+}
+
+/** Providers take objects only; the call's result says what was wrong with the input. */
+function withObjectInput(part: Part): Part {
+  return hasOddInput(part) ? ({ ...part, input: {} } as ToolCallPart) : part;
+}

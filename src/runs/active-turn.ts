@@ -1,0 +1,163 @@
+// ActiveTurn: a turn while a run works on it. It owns what the steps of a run share: the held branch, the way out for
+// events, the questions, the state, and the count of what was used.
+
+import type { Json, JsonObject } from "../base/json.ts";
+import type { Draft, Fact, NewMessage, UnknownFact } from "../events/index.ts";
+import { type HookContext, StateBag } from "../middleware/index.ts";
+import { addUsage, type Usage } from "../models/index.ts";
+import type { BranchView } from "../projection/index.ts";
+import { saveCheckpoint } from "../sessions/checkpoints.ts";
+import type { Context } from "../sessions/context.ts";
+import { latestOnly } from "../sessions/retention.ts";
+import type { HeldTurn } from "../sessions/turns.ts";
+import { Asking } from "./asking.ts";
+import type { RunPlan } from "./config.ts";
+import type { Emitter } from "./emit.ts";
+import { changeSessionState, sessionState } from "./session-state.ts";
+import { TurnLog } from "./turn-log.ts";
+
+export interface ActiveTurnOptions {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly held: HeldTurn;
+  readonly emitter: Emitter;
+  readonly signal: AbortSignal;
+  readonly resumed: boolean;
+  /** State as it was when the branch was taken, with what beforeTurn changed. */
+  readonly state: StateBag;
+  /** The turn's facts from before this run. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Whether somebody could answer a question. */
+  readonly isListenedTo: () => boolean;
+}
+
+export class ActiveTurn {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly held: HeldTurn;
+  readonly emitter: Emitter;
+  readonly signal: AbortSignal;
+  readonly resumed: boolean;
+  readonly state: StateBag;
+  readonly asking: Asking;
+  readonly log: TurnLog;
+  /** How often each call may have begun to run before this run: tool.started facts say so. */
+  readonly starts = new Map<string, number>();
+  /** Model calls of the whole turn. */
+  iterations = 0;
+  usage: Usage = {};
+  /** Text that a person may have seen of a message that was not finished. */
+  partial: NewMessage | undefined;
+  /** Why the turn ends after what is being done now. */
+  stopReason: string | undefined;
+  #hook: HookContext | undefined;
+
+  constructor(options: ActiveTurnOptions) {
+    const { context, plan, held, emitter, signal, resumed, state, earlier } = options;
+    this.context = context;
+    this.plan = plan;
+    this.held = held;
+    this.emitter = emitter;
+    this.signal = signal;
+    this.resumed = resumed;
+    this.state = state;
+    this.asking = new Asking({
+      turnId: held.turnId,
+      clock: context.clock,
+      ids: context.ids,
+      answerMs: plan.limits.answerMs,
+      signal,
+      policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
+      write: (draft) => this.write(draft),
+      watch: (until) => this.#watch(until),
+    });
+    for (const fact of earlier) this.#see(fact);
+    this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
+  }
+
+  get turnId(): string {
+    return this.held.turnId;
+  }
+
+  write(...drafts: Draft[]): Promise<readonly Fact[]> {
+    return this.log.write(...drafts);
+  }
+
+  view(): Promise<BranchView> {
+    return this.held.view();
+  }
+
+  addUsage(usage: Usage): void {
+    this.usage = addUsage(this.usage, usage);
+  }
+
+  /** An id and the time, for a draft. */
+  stamp(): { id: string; at: number } {
+    return { id: this.context.ids.next(), at: this.context.clock.now() };
+  }
+
+  async checkpoint(request: { label?: string; source: "manual" | "loop" }): Promise<string> {
+    const { label, source } = request;
+    const { durable } = this.plan;
+    const saved = await saveCheckpoint(this.context, this.held.ref, {
+      step: this.iterations,
+      source,
+      ...(label !== undefined && { label }),
+      ...(durable && { retention: durable.retention ?? latestOnly() }),
+    });
+    this.emitter.live({ type: "checkpoint-save", checkpointId: saved.id, step: saved.step });
+    return saved.id;
+  }
+
+  /** What hooks are given; made when the first one needs it. */
+  get hook(): HookContext {
+    this.#hook ??= this.#makeHook();
+    return this.#hook;
+  }
+
+  #makeHook(): HookContext {
+    const { held, plan, emitter } = this;
+    return {
+      ...held.ref,
+      turnId: held.turnId,
+      runId: held.runId,
+      agent: plan.stamp,
+      signal: this.signal,
+      resumed: this.resumed,
+      state: this.state,
+      emit: (name: string, data: Json) => emitter.live({ type: "custom-emit", name, data }),
+      reachLimit: (limit: string, value?: number) =>
+        emitter.live({ type: "limit-reach", limit, ...(value !== undefined && { value }) }),
+      ask: (question) => this.asking.ask(question),
+      checkpoint: (label) => this.checkpoint({ source: "manual", ...(label !== undefined && { label }) }),
+      stop: (reason) => {
+        this.stopReason ??= reason;
+      },
+    };
+  }
+
+  #see(fact: Fact | UnknownFact): void {
+    if (fact.type === "tool.started") {
+      for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
+    } else this.asking.see(fact);
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    await this.context.store.watch(this.held.ref, this.log.shown, signal);
+    if (!signal.aborted) await this.log.catchUp();
+  }
+}
+
+/** The state a run begins with: what the branch and its session have. */
+export function stateBag(
+  context: Context,
+  { sessionId, branch, plan, emitter }: { sessionId: string; branch: JsonObject; plan: RunPlan; emitter: Emitter },
+): StateBag {
+  return new StateBag({
+    branch,
+    session: () => sessionState(context, sessionId),
+    changeSession: (change) => changeSessionState(context, sessionId, change),
+    report: (migration) => emitter.live({ type: "state-migrate", ...migration }),
+    declared: plan.pipeline.state,
+  });
+}

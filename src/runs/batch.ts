@@ -1,0 +1,98 @@
+// A batch: the calls of one message. They run side by side; each result is written as it arrives, and the model gets them
+// in the order in which it asked.
+
+import type { Message, ToolCallPart, ToolOutput } from "../events/index.ts";
+import type { ToolBatchContext } from "../middleware/index.ts";
+import type { ActiveTurn } from "./active-turn.ts";
+import { type CallScope, outputOf, returned } from "./call.ts";
+import { Parked } from "./endings.ts";
+import type { Span } from "./emit.ts";
+
+export interface Batch {
+  readonly messageId: string;
+  readonly calls: readonly ToolCallPart[];
+  readonly isLeft: boolean;
+  readonly messages: readonly Message[];
+  readonly span: Span;
+}
+
+/** Runs the calls and writes their results; returns them in the order asked. Throws `Parked` when one waits. */
+export async function runBatch(turn: ActiveTurn, batch: Batch): Promise<ToolOutput[]> {
+  const { beforeTools, afterTools } = turn.plan.pipeline;
+  if (!beforeTools && !afterTools) return runCalls(turn, batch);
+  let skipped: ToolOutput | undefined;
+  const context: ToolBatchContext = {
+    ...turn.hook,
+    iteration: turn.iterations,
+    calls: batch.calls,
+    skip(output) {
+      skipped = output;
+    },
+  };
+  await beforeTools?.(context);
+  const outputs = skipped ? await skipCalls(turn, batch, skipped) : await runCalls(turn, batch);
+  await afterTools?.(context, outputs);
+  return outputs;
+}
+
+async function skipCalls(turn: ActiveTurn, { calls }: Batch, output: ToolOutput): Promise<ToolOutput[]> {
+  await turn.write(...calls.map((call) => returned(turn, call, output)));
+  return calls.map(() => output);
+}
+
+async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<ToolOutput[]> {
+  const slots = bounded(turn.plan.limits.parallelTools);
+  const writesEach = turn.plan.durable?.pendingWrites ?? true;
+  const one = async (call: ToolCallPart) => {
+    const scope: CallScope = { turn, ...batch, span: turn.emitter.span(batch.span), slots };
+    const output = await outputOf(scope, call);
+    if (turn.signal.aborted) throw turn.signal.reason;
+    if (writesEach) await turn.write(returned(turn, call, output));
+    return output;
+  };
+  // All of them, also when one fails: what the others did must be written before the turn ends or is parked.
+  const ends = await untilAborted(turn.signal, Promise.allSettled(calls.map(one)));
+  const failed = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
+  const worst = failed.find((reason) => !(reason instanceof Parked)) ?? failed[0];
+  if (!writesEach) await writeTogether(turn, calls, ends);
+  if (worst !== undefined) throw worst;
+  return ends.map((end) => (end as PromiseFulfilledResult<ToolOutput>).value);
+}
+
+async function writeTogether(
+  turn: ActiveTurn,
+  calls: readonly ToolCallPart[],
+  ends: readonly PromiseSettledResult<ToolOutput>[],
+): Promise<void> {
+  const drafts = calls.flatMap((call, i) => {
+    const end = ends[i]!;
+    return end.status === "fulfilled" ? [returned(turn, call, end.value)] : [];
+  });
+  if (drafts.length > 0) await turn.write(...drafts);
+}
+
+/** A tool that ignores its signal holds nobody up. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work.then(resolve, reject);
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** At most so many at the same time, first come first served. */
+function bounded(limit: number): CallScope["slots"] {
+  let free = limit;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
+}

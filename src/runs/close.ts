@@ -1,0 +1,136 @@
+// Closing: however a run ends, the turn is left in a legal state and whoever watches is told once.
+
+import { BoughError } from "../base/errors.ts";
+import { type Message, textOf } from "../events/index.ts";
+import type { Usage } from "../models/index.ts";
+import { describeError } from "../models/index.ts";
+import type { Interaction } from "../projection/index.ts";
+import { saveCheckpoint } from "../sessions/checkpoints.ts";
+import { latestOnly } from "../sessions/retention.ts";
+import type { ActiveTurn } from "./active-turn.ts";
+import { Interrupted, Lost, Parked } from "./endings.ts";
+import type { TurnFinish } from "./loop.ts";
+
+/** What came of a run. */
+export interface RunResult<Output = unknown> {
+  readonly status: "completed" | "interrupted" | "failed" | "parked";
+  readonly runId: string;
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly branchId: string;
+  /** Why it ended: the model's finish reason, a limit, an interruption's words. */
+  readonly reason?: string;
+  /** The final answer. */
+  readonly text: string;
+  /** The turn's messages, the input included. */
+  readonly messages: readonly Message[];
+  readonly iterations: number;
+  readonly usage: Usage;
+  /** The object asked for with `output`. */
+  readonly output?: Output;
+  readonly error?: BoughError;
+  /** Questions that wait for an answer, when it was parked. */
+  readonly interactions?: readonly Interaction[];
+}
+
+export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult> {
+  const { reason, message, output } = finish;
+  const messages = await turnMessages(turn, message);
+  const text = textOf(messages.findLast(({ role }) => role === "assistant") ?? { content: "" });
+  await summarise(turn, { status: "completed", reason, text, messages });
+  const close = { ...closing(turn), reason, ...(message && { messages: [message] }) };
+  const { persistAfterTurn } = turn.plan;
+  await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
+  if (turn.plan.durable && (turn.plan.durable.checkpoints ?? "per-turn") === "per-turn") await checkpointTurn(turn);
+  return { ...resultOf(turn, messages), status: "completed", reason, text, ...(output !== undefined && { output }) };
+}
+
+/** Ends the turn for whatever stopped the loop. */
+export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
+  if (cause instanceof Parked) return park(turn, cause.reason);
+  if (cause instanceof Lost) return lost(turn, cause.error);
+  const isInterrupted = cause instanceof Interrupted;
+  const status = isInterrupted ? "interrupted" : "failed";
+  const error = isInterrupted ? undefined : failureOf(cause);
+  const reason = isInterrupted ? cause.reason : error!.code;
+  const messages = await turnMessages(turn, turn.partial);
+  const text = textOf(turn.partial ?? { content: "" });
+  if (error) turn.emitter.live({ type: "error-report", source: "run", error: describeError(error) });
+  await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch(() => {});
+  const { message, code } = error ?? {};
+  const close = {
+    ...closing(turn),
+    status,
+    reason,
+    ...(turn.partial && { messages: [turn.partial] }),
+    ...(message !== undefined && { error: { message, ...(code && { code }) } }),
+  } as const;
+  await turn.log.last(() => turn.held.end(close));
+  return { ...resultOf(turn, messages), status, reason, text, ...(error && { error }) };
+}
+
+/** Gives the branch back and leaves the turn open: whoever brings the answer resumes it. */
+async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
+  await turn.held.release();
+  const { interactions } = await turn.view();
+  const open = interactions.filter(({ turnId }) => turnId === turn.turnId);
+  const messages = await turnMessages(turn);
+  return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };
+}
+
+/** Another run has the branch: nothing is written any more. */
+async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
+  return { ...resultOf(turn, []), status: "failed", text: "", error: failureOf(error) };
+}
+
+function closing(turn: ActiveTurn) {
+  const state = turn.state.branchPatch();
+  const { iterations, usage } = turn;
+  return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
+}
+
+async function summarise(
+  turn: ActiveTurn,
+  end: {
+    status: "completed" | "interrupted" | "failed";
+    reason: string;
+    text: string;
+    messages: readonly Message[];
+    error?: unknown;
+  },
+): Promise<void> {
+  const { afterTurn } = turn.plan.pipeline;
+  const { iterations, usage } = turn;
+  await afterTurn?.(turn.hook, { ...end, iterations, usage });
+}
+
+/** The turn's messages with the one that is about to be written. */
+async function turnMessages(turn: ActiveTurn, last?: Pick<Message, "role" | "content"> & { id?: string }) {
+  const { open } = await turn.view();
+  const written = open?.id === turn.turnId ? open.messages : [];
+  if (!last) return written.slice();
+  const { id = "" } = last;
+  return [...written, { ...last, id, turnId: turn.turnId, createdAt: turn.context.clock.now() }];
+}
+
+function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
+  const { held, iterations, usage } = turn;
+  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage };
+}
+
+async function checkpointTurn(turn: ActiveTurn): Promise<void> {
+  const retention = turn.plan.durable?.retention ?? latestOnly();
+  const { id, step } = await saveCheckpoint(turn.context, turn.held.ref, {
+    step: turn.iterations,
+    source: "turn",
+    retention,
+  });
+  turn.emitter.live({ type: "checkpoint-save", checkpointId: id, step });
+}
+
+/** Whatever was thrown, as the one kind of error there is. */
+export function failureOf(error: unknown): BoughError {
+  if (BoughError.is(error)) return error;
+  const { message } = describeError(error);
+  return new BoughError("run_failed", message, { cause: error });
+}

@@ -1,0 +1,117 @@
+// What an agent and a run can be told.
+
+import type { Clock } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { AgentStamp, NewMessage, Part } from "../events/index.ts";
+import type { Hub } from "../live/index.ts";
+import type { Middleware, Pipeline } from "../middleware/index.ts";
+import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
+import type { Branch, Retention } from "../sessions/index.ts";
+import type { Tool, ToolInput, ToolSet } from "../tools/index.ts";
+import type { OutputSchema } from "./output.ts";
+
+/** What begins a turn: a text, the parts of one message, or messages. Nothing resumes what was left open. */
+export type RunInput = string | readonly Part[] | readonly NewMessage[];
+
+export interface Limits {
+  /** Model calls in one turn (default 10). */
+  readonly iterations: number;
+  /** Tools that run at the same time (default 8). */
+  readonly parallelTools: number;
+  /** How long an answer is waited for (default five minutes). */
+  readonly answerMs: number;
+  /** How long a turn may take, waiting included (default: no end). */
+  readonly turnMs?: number;
+}
+
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, answerMs: 300_000 };
+
+/** How a run asks for what its agent does not say, or says otherwise. */
+export interface RunConfig extends ModelSettings {
+  readonly model?: ModelChoice;
+  /** In place of the agent's. */
+  readonly instructions?: string;
+  /** After the agent's. */
+  readonly addInstructions?: string;
+  /** Beside the agent's. */
+  readonly tools?: ToolSet;
+  readonly toolChoice?: ToolChoice;
+  /** "ask" (default), or all calls that need permission are allowed, or denied. */
+  readonly permissionMode?: "ask" | "allow" | "deny";
+  readonly limits?: Partial<Limits>;
+  /** Around the agent's: the first one is the outermost of all. */
+  readonly middleware?: readonly Middleware[];
+  /** Which reasoning goes back to the model: that of the turn (default), or all. */
+  readonly sendReasoning?: "turn" | "all";
+}
+
+export interface RunOptions<Schema extends ToolInput = ToolInput> {
+  readonly sessionId?: string;
+  readonly branchId?: string;
+  /** Instead of ids: a branch in hand. */
+  readonly branch?: Pick<Branch, "sessionId" | "id">;
+  readonly config?: RunConfig;
+  /** Interrupts the run. */
+  readonly signal?: AbortSignal;
+  /** The answer is an object that fits; its value is the result's `output`. */
+  readonly output?: Schema;
+  /**
+   * What to do with a question to a person: wait for the answer; "park" (give the branch back and end, to be resumed when
+   * the answer comes); "deny" (don't ask). By default it waits if anybody listens to the run, and otherwise doesn't ask.
+   */
+  readonly questions?: "wait" | "park" | "deny";
+  /** Kept with the turn. */
+  readonly metadata?: JsonObject;
+}
+
+/** Named positions of a branch, taken while it runs. */
+export interface Durable {
+  /** When one is taken by itself (default "per-turn"). */
+  readonly checkpoints?: "per-turn" | "per-iteration" | "manual";
+  /** Which ones stay (default the latest only). */
+  readonly retention?: Retention;
+  /** Whether each tool result is written as it arrives (default), or all of a batch together. */
+  readonly pendingWrites?: boolean;
+}
+
+/** What all runs of an agent share. */
+export interface AgentSettings {
+  readonly stamp: AgentStamp;
+  readonly clock: Clock;
+  /** From 0 to 1; spreads retries. */
+  readonly random: () => number;
+  readonly hub: Hub;
+  readonly limits: Limits;
+  readonly retry: RetryPolicy;
+  readonly persistAfterTurn: boolean;
+  readonly durable?: Durable;
+  readonly leaseMs: number;
+  readonly tasks: Tasks;
+}
+
+/** Background work of an agent: it is waited for, or called off, when the agent closes. */
+export interface Tasks {
+  readonly signal: AbortSignal;
+  track(task: Promise<void>): void;
+}
+
+/** One run's own: the agent's settings with the run's laid over them. */
+export interface RunPlan extends AgentSettings {
+  readonly model: LanguageModel;
+  readonly instructions?: string;
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** What the model is told of them. */
+  readonly toolSpecs: readonly ToolSpec[];
+  readonly pipeline: Pipeline;
+  readonly config: RunConfig;
+  readonly output?: OutputSchema<unknown>;
+  readonly questions?: "wait" | "park" | "deny";
+  readonly metadata?: JsonObject;
+}
+
+/** The messages an input stands for. */
+export function messagesOf(input: RunInput): readonly NewMessage[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  if (input.length === 0 || "role" in input[0]!) return input as readonly NewMessage[];
+  return [{ role: "user", content: input as readonly Part[] }];
+}

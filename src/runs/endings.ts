@@ -1,0 +1,29 @@
+// The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; none of them is
+// an error of anybody.
+
+/** Somebody wants it to stop. */
+export class Interrupted {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+/** The turn is left open for another run: a question waits for an answer, or this process is about to close. */
+export class Parked {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+/** The branch belongs to another run now: nothing can be written any more. */
+export class Lost {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}

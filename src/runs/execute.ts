@@ -1,0 +1,97 @@
+// Executing a run: take the branch, work, close. What is started here is stopped here.
+
+import { BoughError } from "../base/errors.ts";
+import type { NewMessage } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import type { Context } from "../sessions/context.ts";
+import { ActiveTurn } from "./active-turn.ts";
+import { complete, endBy, failureOf, type RunResult } from "./close.ts";
+import type { RunPlan } from "./config.ts";
+import { Emitter } from "./emit.ts";
+import { Interrupted, Lost } from "./endings.ts";
+import { loop } from "./loop.ts";
+import { type OpenedTurn, openTurn } from "./open.ts";
+import type { RunControl } from "./run.ts";
+
+export interface Execution {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly ref: BranchRef;
+  readonly input: readonly NewMessage[] | undefined;
+  readonly control: RunControl;
+  /** The caller's own. */
+  readonly signal?: AbortSignal;
+}
+
+export async function execute(execution: Execution): Promise<RunResult> {
+  const { context, plan, ref, input, control, signal: outer } = execution;
+  const { controller, runId, mailbox } = control;
+  const { stamp: agent, hub, clock } = plan;
+  const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
+  const abort = () => controller.abort(new Interrupted("aborted"));
+  if (outer?.aborted) throw new BoughError("aborted", "The signal was aborted before the run began.");
+  outer?.addEventListener("abort", abort, { once: true });
+  try {
+    const opened = await openTurn({ context, plan, ref, runId, input, emitter });
+    const result = await work(execution, opened, emitter);
+    const { status, reason, error } = result;
+    const failure = error && { error: { message: error.message, code: error.code } };
+    emitter.live({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
+    return result;
+  } finally {
+    outer?.removeEventListener("abort", abort);
+    // Whatever still waits in this run's name stops waiting.
+    controller.abort(new Interrupted("ended"));
+  }
+}
+
+async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<RunResult> {
+  const { context, plan, control } = execution;
+  const { signal } = control.controller;
+  const { held, resumed, state } = opened;
+  emitter.enterTurn(held.turnId);
+  emitter.live({ type: "run-start", ...(resumed && { resumed }) });
+  state.begin();
+  const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
+  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo });
+  void keepHeld(turn, control.controller);
+  if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
+  try {
+    if (signal.aborted) throw signal.reason;
+    return await complete(turn, await loop(turn));
+  } catch (error) {
+    return await endSafely(turn, signal.aborted ? signal.reason : error);
+  }
+}
+
+/** A turn that can't be ended, because the store fails or another run has the branch, is left as it is: open, to be resumed. */
+async function endSafely(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
+  try {
+    return await endBy(turn, BoughError.is(cause, "epoch_stale") ? new Lost(cause) : cause);
+  } catch (error) {
+    return await endBy(turn, new Lost(BoughError.is(error, "epoch_stale") ? error : failureOf(cause)));
+  }
+}
+
+/** Renews the hold on the branch while the run works; a run that lost it stops. */
+async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<void> {
+  const { signal } = controller;
+  const { leaseMs } = turn.plan;
+  for (;;) {
+    await turn.context.clock.sleep(leaseMs / 3, signal);
+    if (signal.aborted) return;
+    try {
+      await turn.held.renew(leaseMs);
+    } catch (error) {
+      // Any other failure is tried again: the lease is three beats long.
+      if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
+    }
+  }
+}
+
+async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {
+  await turn.context.clock.sleep(turnMs, controller.signal);
+  if (controller.signal.aborted) return;
+  turn.emitter.live({ type: "limit-reach", limit: "turn-time", value: turnMs });
+  controller.abort(new Interrupted("turn-time-limit"));
+}

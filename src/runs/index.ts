@@ -1,0 +1,19 @@
+// Runs: one execution on a branch, from input to end.
+
+export type { RunResult } from "./close.ts";
+export {
+  type AgentSettings,
+  type Durable,
+  defaultLimits,
+  type Limits,
+  messagesOf,
+  type RunConfig,
+  type RunInput,
+  type RunOptions,
+  type RunPlan,
+  type Tasks,
+} from "./config.ts";
+export { type Execution, execute } from "./execute.ts";
+export type { OutputSchema } from "./output.ts";
+export { findInterrupted, type InterruptedRun } from "./recovery.ts";
+export { Run, type RunControl } from "./run.ts";

@@ -1,0 +1,164 @@
+// One iteration's model call: the request, its attempts, and what is shown while the model speaks.
+
+import { BoughError } from "../base/errors.ts";
+import type { NewMessage, Part, ToolCallPart } from "../events/index.ts";
+import { callsOf } from "../events/index.ts";
+import type { IterationContext } from "../middleware/index.ts";
+import {
+  describeError,
+  MessageAssembler,
+  type ModelPart,
+  type ModelRequest,
+  retryDelay,
+  streamModel,
+  toPrompt,
+} from "../models/index.ts";
+import { closedTranscript, unclosedTranscript } from "../projection/transcript.ts";
+import type { ActiveTurn } from "./active-turn.ts";
+import type { Span } from "./emit.ts";
+
+/** What a model said, or a hook in its place. */
+export interface Reply {
+  readonly message: NewMessage & { readonly id: string };
+  readonly calls: readonly ToolCallPart[];
+  readonly finishReason: string;
+}
+
+/** Asks the model for its next message; undefined when a hook stopped the turn before that. */
+export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | undefined> {
+  const request = await requestOf(turn);
+  const { beforeIteration } = turn.plan.pipeline;
+  if (!beforeIteration) return askModel(turn, request, span);
+  let answered: string | readonly Part[] | undefined;
+  const context: IterationContext = {
+    ...turn.hook,
+    iteration: turn.iterations,
+    request,
+    get isAnswered() {
+      return answered !== undefined;
+    },
+    answer(content) {
+      answered = content;
+    },
+  };
+  await beforeIteration(context);
+  if (answered !== undefined) return replyOf(turn, answered);
+  if (turn.stopReason !== undefined) return undefined;
+  return askModel(turn, context.request, span);
+}
+
+function replyOf(turn: ActiveTurn, content: string | readonly Part[]): Reply {
+  const parts: readonly Part[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const message = { id: turn.context.ids.next(), role: "assistant", content: parts } as const;
+  return { message, calls: callsOf(message), finishReason: "stop" };
+}
+
+async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
+  const { plan } = turn;
+  const { config, output } = plan;
+  const view = await turn.view();
+  return {
+    model: plan.model,
+    prompt: toPrompt({
+      ...(plan.instructions !== undefined && { instructions: plan.instructions }),
+      history: closedTranscript(view),
+      turn: unclosedTranscript(view),
+      reasoning: config.sendReasoning ?? "turn",
+    }),
+    tools: plan.toolSpecs,
+    settings: config,
+    ...(config.toolChoice !== undefined && { toolChoice: config.toolChoice }),
+    ...(output && { responseSchema: output.jsonSchema }),
+  };
+}
+
+async function askModel(turn: ActiveTurn, request: ModelRequest, span: Span): Promise<Reply> {
+  const { plan, signal, emitter, context } = turn;
+  for (let attempt = 1; ; attempt++) {
+    const id = context.ids.next();
+    const assembler = new MessageAssembler();
+    try {
+      await Promise.race([hear(turn, request, { id, assembler, span }), aborted(signal)]);
+      const { content, calls, finishReason, usage } = assembler;
+      turn.addUsage(usage);
+      return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
+    } catch (error) {
+      turn.partial = partialOf(id, assembler);
+      // The signal tells an abort, whatever the provider throws for it.
+      if (signal.aborted) throw signal.reason;
+      const now = context.clock.now();
+      const delayMs = retryDelay({ error, attempt, policy: plan.retry, random: plan.random, now });
+      if (delayMs === undefined) throw failed(error);
+      turn.partial = undefined;
+      const { attempts } = plan.retry;
+      emitter.live(
+        { type: "model-retry", messageId: id, attempt, attempts, delayMs, error: describeError(error) },
+        span,
+      );
+      await context.clock.sleep(delayMs, signal);
+      if (signal.aborted) throw signal.reason;
+    }
+  }
+}
+
+/** Reads one answer to its end; throws when it fails or is cut off. */
+async function hear(
+  turn: ActiveTurn,
+  request: ModelRequest,
+  { id, assembler, span }: { id: string; assembler: MessageAssembler; span: Span },
+): Promise<void> {
+  const { signal, emitter } = turn;
+  const { wrapModelCall } = turn.plan.pipeline;
+  const next = (asked: ModelRequest) => streamModel(asked, { signal });
+  const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
+  const isHeard = emitter.isHeard;
+  for await (const part of stream) {
+    if (signal.aborted) throw signal.reason;
+    if (part.type === "error") throw part.error;
+    assembler.add(part);
+    if (isHeard) show(turn, part, id, span);
+  }
+  if (!assembler.isFinished) {
+    throw new BoughError("model_failed", "The model's answer was cut off before its end.", { retryable: true });
+  }
+}
+
+function show({ emitter }: ActiveTurn, part: ModelPart, messageId: string, span: Span): void {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return emitter.live({ type: part.type, messageId, text: part.delta }, span);
+    case "text-start":
+    case "text-end":
+    case "reasoning-start":
+    case "reasoning-end":
+      return emitter.live({ type: part.type, messageId }, span);
+    case "tool-input-start":
+      return emitter.live({ type: part.type, messageId, callId: part.id, toolName: part.toolName }, span);
+    case "tool-input-delta":
+      return emitter.live({ type: part.type, messageId, callId: part.id, text: part.delta }, span);
+    case "tool-input-end":
+      return emitter.live({ type: part.type, messageId, callId: part.id }, span);
+  }
+}
+
+/** What a person may have seen: texts and reasoning; calls that were not announced are left out. */
+function partialOf(id: string, { content }: MessageAssembler): NewMessage | undefined {
+  const seen = content.filter(({ type }) => type === "text" || type === "reasoning");
+  return seen.some(({ type }) => type === "text") ? { id, role: "assistant", content: seen, partial: true } : undefined;
+}
+
+function failed(error: unknown): BoughError {
+  if (BoughError.is(error)) return error;
+  const { message, code } = describeError(error);
+  const data = code === undefined ? {} : { code };
+  return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
+}
+
+/** Never resolves; rejects when the signal aborts, so that a provider that ignores it holds nobody up. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,98 @@
+// Taking a branch: a run begins a turn, takes up the one that was left open, or goes on from a place in time.
+
+import { BoughError } from "../base/errors.ts";
+import type { Fact, NewMessage, UnknownFact } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import type { StateBag, TurnContext } from "../middleware/index.ts";
+import type { BranchView } from "../projection/index.ts";
+import { stateOf } from "../projection/view.ts";
+import type { Context } from "../sessions/context.ts";
+import { type HeldTurn, holdTurn, type Opening, openingOf, resumption } from "../sessions/turns.ts";
+import { stateBag } from "./active-turn.ts";
+import type { RunPlan } from "./config.ts";
+import type { Emitter } from "./emit.ts";
+
+export interface OpenedTurn {
+  readonly held: HeldTurn;
+  readonly resumed: boolean;
+  readonly state: StateBag;
+  /** The turn's facts from before this run. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+}
+
+export interface OpenRequest {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly ref: BranchRef;
+  readonly runId: string;
+  /** Nothing: resume. */
+  readonly input: readonly NewMessage[] | undefined;
+  readonly emitter: Emitter;
+}
+
+export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
+  const { context, plan, ref, runId, input } = request;
+  const { id: agentId } = plan.stamp;
+  const { durable, leaseMs, metadata } = plan;
+  const by = { runId, ...(agentId !== undefined && { agentId }) };
+  const options = { ...by, leaseMs, ...(durable?.retention && { retention: durable.retention }) };
+  let state: StateBag | undefined;
+  let from: number | undefined;
+  const begin = (view: BranchView, messages: readonly NewMessage[], bag: StateBag): Opening => {
+    state = bag;
+    const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
+    return openingOf(context, view, turn);
+  };
+  const held = await holdTurn(context, ref, options, (view) => {
+    const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
+    from = undefined;
+    if (input) {
+      return plan.pipeline.beforeTurn
+        ? rewritten(request, bag, input).then((messages) => begin(view, messages, bag))
+        : begin(view, input, bag);
+    }
+    const opening = resumption(context, view, by);
+    if (!opening) return begin(view, [], isCut(view) ? bag : nothingToResume(ref));
+    state = bag;
+    from = view.open!.from;
+    return opening;
+  });
+  const resumed = from !== undefined;
+  const earlier = resumed ? await factsFrom(context, held, from!) : [];
+  return { held, resumed, state: state!, earlier };
+}
+
+/** The input after the hooks that may rewrite it. */
+async function rewritten(
+  { plan, ref }: OpenRequest,
+  state: StateBag,
+  input: readonly NewMessage[],
+): Promise<readonly NewMessage[]> {
+  const context: TurnContext = { ...ref, agent: plan.stamp, state, input };
+  await plan.pipeline.beforeTurn?.(context);
+  return context.input;
+}
+
+/** The branch ends inside a turn that was cut there by a fork or a revert: a run without input goes on from it. */
+function isCut({ turns, messages }: BranchView): boolean {
+  const last = turns.at(-1);
+  const isInside = last?.status === "interrupted" && (last.reason === "forked" || last.reason === "reverted");
+  return isInside && messages.at(-1)?.turnId === last.id;
+}
+
+function nothingToResume(ref: BranchRef): never {
+  throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
+}
+
+/** The turn's facts up to where this run took it up. */
+async function factsFrom(context: Context, held: HeldTurn, from: number): Promise<readonly (Fact | UnknownFact)[]> {
+  const facts: (Fact | UnknownFact)[] = [];
+  const before = held.opening[0]!.seq;
+  for (let after = from - 1; after < before - 1; ) {
+    const page = await context.journal.read(held.ref, { after, before });
+    if (page.facts.length === 0) break;
+    for (const fact of page.facts) facts.push(fact);
+    after = page.facts.at(-1)!.seq;
+  }
+  return facts;
+}

@@ -1,0 +1,113 @@
+// TurnLog: how a run writes its turn and hears what others write on the branch meanwhile (answers, renames).
+//   L1. Facts that are ready at the same moment share one append.
+//   L2. Every fact of the branch since the run began is shown once, in the order of the log, others' included.
+//   L3. A fact is shown after the store has acknowledged it.
+
+import type { Draft, Fact, UnknownFact } from "../events/index.ts";
+import type { Context } from "../sessions/context.ts";
+import type { HeldTurn } from "../sessions/turns.ts";
+import type { Emitter, Span } from "./emit.ts";
+
+interface Waiting {
+  readonly drafts: readonly Draft[];
+  readonly resolve: (facts: readonly Fact[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class TurnLog {
+  readonly #context: Context;
+  readonly #held: HeldTurn;
+  readonly #emitter: Emitter;
+  readonly #onFact: (fact: Fact | UnknownFact) => void;
+  #waiting: Waiting[] = [];
+  /** The end of what is being written or caught up with: one thing at a time. */
+  #busy: Promise<void> | undefined;
+  /** The position up to which facts were shown. */
+  #shown: number;
+
+  constructor(options: {
+    context: Context;
+    held: HeldTurn;
+    emitter: Emitter;
+    onFact: (fact: Fact | UnknownFact) => void;
+  }) {
+    this.#context = options.context;
+    this.#held = options.held;
+    this.#emitter = options.emitter;
+    this.#onFact = options.onFact;
+    this.#shown = options.held.opening[0]!.seq - 1;
+    this.#show(options.held.opening);
+  }
+
+  get shown(): number {
+    return this.#shown;
+  }
+
+  /** Appends drafts all or nothing, together with what else is ready (L1). */
+  write(...drafts: Draft[]): Promise<readonly Fact[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ drafts, resolve, reject });
+      this.#busy ??= this.#flush();
+    });
+  }
+
+  /** Writes through a function of the held turn, in its place among the appends: for the one that closes the turn. */
+  async last(close: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
+    while (this.#busy) await this.#busy;
+    const facts = await close();
+    await this.#showInOrder(facts);
+    return facts;
+  }
+
+  /** Shows what others wrote since. */
+  async catchUp(): Promise<void> {
+    while (this.#busy) await this.#busy;
+    const reading = this.#showNew(Number.MAX_SAFE_INTEGER);
+    this.#busy = reading
+      .catch(() => {})
+      .then(() => {
+        this.#busy = this.#waiting.length > 0 ? this.#flush() : undefined;
+      });
+    await reading;
+  }
+
+  async #flush(): Promise<void> {
+    // One step later, so that whatever becomes ready in this one is in the same append.
+    await undefined;
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting;
+      this.#waiting = [];
+      try {
+        const facts = await this.#held.append(...group.flatMap(({ drafts }) => drafts));
+        await this.#showInOrder(facts);
+        let at = 0;
+        for (const { drafts, resolve } of group) resolve(facts.slice(at, (at += drafts.length)));
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#busy = undefined;
+  }
+
+  /** L2: what others wrote before these facts goes first. */
+  async #showInOrder(facts: readonly Fact[]): Promise<void> {
+    const first = facts[0]!.seq;
+    if (first > this.#shown + 1) await this.#showNew(first);
+    this.#show(facts.filter(({ seq }) => seq > this.#shown));
+  }
+
+  async #showNew(before: number): Promise<void> {
+    for (;;) {
+      const { facts } = await this.#context.journal.read(this.#held.ref, { after: this.#shown, before });
+      if (facts.length === 0) return;
+      this.#show(facts);
+    }
+  }
+
+  #show(facts: readonly (Fact | UnknownFact)[], span?: Span): void {
+    if (facts.length === 0) return;
+    this.#shown = facts.at(-1)!.seq;
+    for (const fact of facts) this.#onFact(fact);
+    this.#emitter.kept(facts, span);
+  }
+}

@@ -1,0 +1,147 @@
+// Tools of every make, as the one kind that a run knows: defineTool's, the AI SDK's tool(), and what sources bring.
+
+import * as v from "valibot";
+import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { ToolOutput } from "../events/index.ts";
+import { fitting, messageOf, plainOutput } from "./output.ts";
+import type { AnyTool, PermissionRule, Tool, ToolSet, ToolSource } from "./port.ts";
+import { readSchema, unusable } from "./schema.ts";
+
+type Spec =
+  | {
+      readonly type: "function";
+      readonly name: string;
+      readonly description?: string;
+      readonly inputSchema: JsonObject;
+    }
+  | { readonly type: "provider"; readonly id: `${string}.${string}`; readonly name: string; readonly args: JsonObject };
+
+/** What every provider takes as a name. */
+const legalName = /^[A-Za-z0-9_-]{1,64}$/;
+
+// biome-ignore lint/suspicious/noExplicitAny: what a tool's functions take is between the tool and its schema
+const anyFunction = v.custom<(...args: any[]) => any>((value) => typeof value === "function", "Expected a function");
+// A timer can't be set further ahead.
+const milliseconds = v.pipe(v.number(), v.maxValue(2 ** 31 - 1));
+const rule = v.union([v.boolean(), anyFunction], "Expected a boolean or a function");
+
+/** What is read of a tool; Bough's word first where the AI SDK has another one for it. */
+const toolSchema = v.object({
+  description: v.optional(v.union([v.string(), anyFunction], "Expected a text")),
+  execute: v.optional(anyFunction),
+  effect: v.optional(v.picklist(["retry", "read", "once"])),
+  permission: v.optional(rule),
+  needsApproval: v.optional(rule),
+  timeoutMs: v.optional(v.pipe(milliseconds, v.minValue(1))),
+  retry: v.optional(
+    v.object({
+      attempts: v.pipe(v.number(), v.integer(), v.minValue(1)),
+      delayMs: v.optional(v.pipe(milliseconds, v.minValue(0))),
+      when: v.optional(anyFunction),
+    }),
+  ),
+  reconcile: v.optional(anyFunction),
+  toOutput: v.optional(anyFunction),
+  toModelOutput: v.optional(anyFunction),
+});
+
+type Given = v.InferOutput<typeof toolSchema>;
+
+/** The tools of all sets and sources by name, ready to run; refuses what no provider or no run could use. */
+export async function prepareTools(sets: readonly (ToolSet | ToolSource)[]): Promise<ReadonlyMap<string, Tool>> {
+  const opened = await Promise.all(
+    sets.map(async (set) => (isSource(set) ? { from: set.name, tools: await set.tools() } : { tools: set })),
+  );
+  const prepared = new Map<string, Tool>();
+  const origins = new Map<string, string>();
+  for (const [i, { from = `tool set ${i + 1}`, tools }] of opened.entries()) {
+    for (const [name, given] of Object.entries(tools)) {
+      const other = origins.get(name);
+      if (other !== undefined) throw namedTwice(name, other, from);
+      origins.set(name, from);
+      prepared.set(name, await prepareTool(name, given));
+    }
+  }
+  return prepared;
+}
+
+/** What a model is told of a tool. */
+export function toolSpec({ name, description, inputSchema, provider }: Tool): Spec {
+  if (provider) return { type: "provider", id: provider.id, name, args: provider.args };
+  return { type: "function", name, ...(description !== undefined && { description }), inputSchema };
+}
+
+async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
+  if (!legalName.test(name)) throw unusable(name, "a name has 1 to 64 letters, digits, _ or -.");
+  const given = checked(name, tool);
+  const { effect = "retry", timeoutMs, retry, execute, reconcile } = given;
+  if (effect === "once" && retry && retry.attempts > 1 && !retry.when) {
+    throw unusable(name, 'its effect is "once", so it is tried again only after errors that `retry.when` names.');
+  }
+  const provider = providerOf(tool);
+  const description = descriptionOf(name, given);
+  const isElsewhere = provider !== undefined && tool.isProviderExecuted !== false && !execute;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(await readSchema(name, isElsewhere ? {} : (tool.input ?? tool.inputSchema))),
+    effect,
+    permission: permissionOf(given),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(retry && { retry: retry as NonNullable<Tool["retry"]> }),
+    ...(provider && { provider }),
+    ...(execute && { execute }),
+    ...(reconcile && { reconcile: async (input, context) => settled(await reconcile(input, context)) }),
+    toOutput: outputMaker(given),
+  };
+}
+
+function checked(name: string, tool: unknown): Given {
+  const result = v.safeParse(toolSchema, tool);
+  if (result.success) return result.output;
+  const issue = result.issues[0];
+  const path = v.getDotPath(issue);
+  throw unusable(name, `${path ? `${path}: ` : ""}${issue.message}.`);
+}
+
+function descriptionOf(name: string, { description }: Given): string | undefined {
+  if (typeof description !== "function") return description;
+  try {
+    return String(description({ context: undefined }));
+  } catch (cause) {
+    throw unusable(name, `its description can't be made without a context (${messageOf(cause)}).`, cause);
+  }
+}
+
+/** A rule of the AI SDK also wants the call and the conversation; it gets their places, empty. */
+function permissionOf({ permission, needsApproval }: Given): PermissionRule {
+  if (permission !== undefined) return permission;
+  if (typeof needsApproval !== "function") return needsApproval ?? false;
+  return (input) => needsApproval(input, { toolCallId: "", messages: [] });
+}
+
+function providerOf({ type, id, args }: AnyTool): Tool["provider"] {
+  if (type !== "provider" && type !== "provider-defined") return undefined;
+  return { id: id as `${string}.${string}`, args: JSON.parse(JSON.stringify(args ?? {})) };
+}
+
+function outputMaker({ toOutput, toModelOutput }: Given): Tool["toOutput"] {
+  if (toOutput) return toOutput;
+  if (!toModelOutput) return plainOutput;
+  return (output, { callId, input }) => toModelOutput({ toolCallId: callId, input, output });
+}
+
+function settled(answer: unknown): ToolOutput | "not-executed" | undefined {
+  return answer === undefined || answer === "not-executed" ? answer : fitting(answer);
+}
+
+/** The values of a tool set are tools, and no tool is a function. */
+function isSource(set: ToolSet | ToolSource): set is ToolSource {
+  return typeof set.tools === "function";
+}
+
+function namedTwice(name: string, first: string, second: string): BoughError {
+  const sentence = `Two tools are named "${name}": one of ${first}, one of ${second}.`;
+  return new BoughError("invalid_argument", sentence, { data: { tool: name, from: [first, second] } });
+}

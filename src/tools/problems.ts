@@ -1,0 +1,69 @@
+// Every word that this room lets a model read when a call does not go as asked.
+
+import type { ToolOutput } from "../events/index.ts";
+
+/** One thing that is wrong with a value, and where in it. */
+export interface Issue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** So that a long list does not crowd out the conversation. */
+const mostIssues = 20;
+
+export function unknownTool(name: string, names: Iterable<string>): ToolOutput {
+  const list = [...names].join(", ");
+  return errorText(`There is no tool "${name}"; ${list === "" ? "there are no tools" : `the tools are: ${list}`}.`);
+}
+
+/** The result of a call whose input `tool.parse` refuses. */
+export function invalidInput(toolName: string, problem: string): ToolOutput {
+  return errorText(`The arguments of "${toolName}" are not valid:\n${problem}`);
+}
+
+/** What `tool.parse` says of an input: one line for each thing that is wrong. */
+export function issueList(issues: readonly Issue[]): string {
+  const lines = issues.slice(0, mostIssues).map(({ message, path }) => `- ${pathText(path)}${message}`);
+  if (issues.length > mostIssues) lines.push(`- and ${issues.length - mostIssues} more`);
+  return lines.join("\n");
+}
+
+export function denied(reason?: string): ToolOutput {
+  return reason === undefined ? { type: "execution-denied" } : { type: "execution-denied", reason };
+}
+
+/** The result of a call that a client was asked to run, and nobody did. */
+export function noClient(toolName: string, reason: "expired" | "nobody"): ToolOutput {
+  const why = reason === "expired" ? "the client did not answer in time" : "no client is there to run it";
+  return errorText(`The tool "${toolName}" was not run: ${why}.`);
+}
+
+export const failedWithoutWords = "The tool failed.";
+
+export function timedOut(toolName: string, timeoutMs: number): string {
+  return `The tool "${toolName}" did not answer within ${timeoutMs} ms.`;
+}
+
+export function tooLarge(bytes: number): string {
+  return `The result is too large: it has more than ${bytes} bytes.`;
+}
+
+export const tooDeep = "The result is nested too deeply.";
+
+export function resultLost(why: string): ToolOutput {
+  return errorText(`The tool ran, but its result can't be passed on: ${why}`);
+}
+
+export function nobodyRuns(toolName: string): ToolOutput {
+  return errorText(`The tool "${toolName}" can't be run here.`);
+}
+
+export function errorText(value: string): ToolOutput {
+  return { type: "error-text", value };
+}
+
+function pathText(path: Issue["path"]): string {
+  if (!path?.length) return "";
+  const keys = path.map((segment) => String(typeof segment === "object" ? segment.key : segment));
+  return `${keys.join(".")}: `;
+}

@@ -1,0 +1,178 @@
+// One call of one tool: attempts, each with its own time, and an output at the end whatever the tool does.
+//   T1. The only thing thrown is `aborted`, and only when the context's signal is aborted.
+//   T2. Neither a timeout nor an abort waits for the tool; what a tool left behind still does is dropped.
+//   T3. A tool that has returned is not run again, also when no output can be made of its result.
+
+import type { Clock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
+import type { ToolOutput } from "../events/index.ts";
+import { failedOutput, outputOf, progressOf } from "./output.ts";
+import type { Tool, ToolContext, ToolRetry } from "./port.ts";
+import { nobodyRuns, timedOut } from "./problems.ts";
+
+/** What is told when an attempt failed and another one follows. */
+export interface ToolRetryNotice {
+  /** The one that failed; 1 for the first. */
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly delayMs: number;
+  readonly error: unknown;
+}
+
+export interface RunToolOptions {
+  readonly clock: Clock;
+  /** A number from 0 up to 1. */
+  readonly random: () => number;
+  /** Told once of what the call failed with. What it throws is dropped. */
+  readonly onError?: (error: unknown) => void | Promise<void>;
+  readonly onRetry?: (notice: ToolRetryNotice) => void;
+}
+
+type Attempt = { readonly result: unknown } | { readonly error: unknown };
+
+const defaultDelayMs = 1000;
+const longestDelayMs = 30_000;
+
+/** Runs a call with the input that `tool.parse` gave; the output says what came of it (T1). */
+export async function runTool(
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+  { clock, random, onError, onRetry }: RunToolOptions,
+): Promise<ToolOutput> {
+  if (!tool.execute) return nobodyRuns(tool.name);
+  const attempts = tool.retry?.attempts ?? 1;
+  for (let attempt = 1; ; attempt++) {
+    const tried = await tryOnce(tool, input, context, attempt, clock);
+    if ("result" in tried) {
+      const output = () => outputOf(tool, tried.result, { callId: context.callId, input });
+      return untilAborted(context.signal, output).catch(() => throwAborted(context));
+    }
+    const { error } = tried;
+    if (attempt >= attempts || !isWorthRetrying(tool.retry, error)) {
+      await tell(onError, error);
+      return failedOutput(error);
+    }
+    const delayMs = backoffMs(tool.retry, attempt, random());
+    onRetry?.({ attempt, attempts, delayMs, error });
+    await clock.sleep(delayMs, context.signal);
+  }
+}
+
+async function tryOnce(
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+  attempt: number,
+  clock: Clock,
+): Promise<Attempt> {
+  const { signal } = context;
+  if (signal.aborted) throwAborted(context);
+  const stop = new AbortController();
+  const passOn = () => stop.abort(signal.reason);
+  signal.addEventListener("abort", passOn, { once: true });
+  const timer = tool.timeoutMs === undefined ? undefined : startTimer(tool.name, tool.timeoutMs, stop, clock);
+  try {
+    const work = () => resultOf(tool, input, contextOf(context, attempt, stop.signal));
+    return { result: await untilAborted(stop.signal, work) };
+  } catch (error) {
+    if (signal.aborted) throwAborted(context);
+    return { error };
+  } finally {
+    timer?.abort();
+    signal.removeEventListener("abort", passOn);
+  }
+}
+
+/** Ends when the returned controller is aborted; otherwise stops the attempt when its time is over. */
+function startTimer(toolName: string, timeoutMs: number, stop: AbortController, clock: Clock): AbortController {
+  const timer = new AbortController();
+  void clock.sleep(timeoutMs, timer.signal).then(() => {
+    if (timer.signal.aborted) return;
+    const data = { tool: toolName, timeoutMs };
+    stop.abort(new BoughError("limit_exceeded", timedOut(toolName, timeoutMs), { data, retryable: true }));
+  });
+  return timer;
+}
+
+/** T2. What the work gives, or the signal's reason as soon as it is aborted, whatever the work does then. */
+function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    // Before the work begins, so that no answer to the abort comes first.
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+async function resultOf(tool: Tool, input: unknown, context: ToolContext): Promise<unknown> {
+  const returned = await tool.execute?.(input, context);
+  return isAsyncIterable(returned) ? lastOf(returned, context) : returned;
+}
+
+/** What a generator returns, or else yields last; everything it yields is shown. */
+async function lastOf(values: AsyncIterable<unknown>, { signal, progress }: ToolContext): Promise<unknown> {
+  const iterator = values[Symbol.asyncIterator]();
+  let last: unknown;
+  for (;;) {
+    const step = await iterator.next();
+    if (step.done) return step.value === undefined ? last : step.value;
+    if (signal.aborted) return iterator.return?.();
+    last = step.value;
+    progress(progressOf(last));
+  }
+}
+
+/**
+ * The context of one attempt. A new object, because tools take it apart and keep it; it also answers to the names that
+ * AI SDK tools use.
+ */
+function contextOf(context: ToolContext, attempt: number, signal: AbortSignal) {
+  const { sessionId, branchId, turnId, runId, callId, toolName, messages, state } = context;
+  return {
+    ...{ sessionId, branchId, turnId, runId, callId, toolName, messages, state, signal },
+    ...{ toolCallId: callId, abortSignal: signal },
+    attempt: context.attempt + attempt - 1,
+    emit: (name, data) => context.emit(name, data),
+    progress: (output) => context.progress(output),
+    ask: (question, options) => context.ask(question, options),
+    checkpoint: (label) => context.checkpoint(label),
+    background: (name, work) => context.background(name, work),
+  } satisfies ToolContext & { toolCallId: string; abortSignal: AbortSignal };
+}
+
+function isWorthRetrying(retry: ToolRetry | undefined, error: unknown): boolean {
+  if (!retry?.when) return !BoughError.is(error, "invalid_argument");
+  try {
+    return retry.when(error);
+  } catch {
+    return false;
+  }
+}
+
+/** Doubled each time, and up to a quarter shorter, so that calls that failed together do not come back together. */
+function backoffMs(retry: ToolRetry | undefined, attempt: number, random: number): number {
+  const first = retry?.delayMs ?? defaultDelayMs;
+  const whole = Math.min(first * 2 ** (attempt - 1), Math.max(first, longestDelayMs));
+  return Math.round(whole * (1 - random / 4));
+}
+
+async function tell(onError: RunToolOptions["onError"], error: unknown): Promise<void> {
+  try {
+    await onError?.(error);
+  } catch {
+    // Who is told of an error can't change what comes of it.
+  }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+function throwAborted({ toolName, callId, signal }: ToolContext): never {
+  const sentence = `The call of "${toolName}" was stopped.`;
+  throw new BoughError("aborted", sentence, { data: { tool: toolName, callId }, cause: signal.reason });
+}

@@ -1,0 +1,132 @@
+// Input schemas of every make, as the two things a tool needs: JSON Schema for the model, and a way to take the input.
+
+import { BoughError } from "../base/errors.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { messageOf } from "./output.ts";
+import type { Tool } from "./port.ts";
+import { type Issue, issueList } from "./problems.ts";
+
+type MaybePromise<T> = T | PromiseLike<T>;
+
+/** A Standard Schema that also gives JSON Schema: zod 4, arktype. */
+export interface StandardInput<Output = unknown> {
+  readonly "~standard": {
+    readonly vendor: string;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+    readonly validate: (
+      value: unknown,
+    ) => MaybePromise<{ readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly Issue[] }>;
+    readonly jsonSchema: { readonly input: (options: { readonly target: string }) => Record<string, unknown> };
+  };
+}
+
+/** JSON Schema and, if the input is to be checked, a validator; what the AI SDK's `jsonSchema()` makes. */
+export interface JsonSchemaInput<Output = unknown> {
+  readonly jsonSchema: object;
+  /** Without it, the tool gets what the model sent. */
+  readonly validate?:
+    | ((value: unknown) => MaybePromise<{ success: true; value: Output } | { success: false; error: Error }>)
+    | undefined;
+}
+
+/** What a tool's input may be said in; an object that is none of the others is taken as JSON Schema itself. */
+export type ToolInput = StandardInput | JsonSchemaInput | JsonObject;
+
+/** The type of the input that a tool gets. */
+export type InputOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : S extends { readonly _type: infer Output }
+    ? Output
+    : S extends { readonly validate: (value: never) => infer Result }
+      ? Extract<Awaited<Result>, { success: true; value: unknown }>["value"]
+      : JsonObject;
+
+export interface ReadSchema {
+  readonly inputSchema: JsonObject;
+  readonly parse: Tool["parse"];
+}
+
+/** Standard Schema's name for what all providers understand. */
+const target = "draft-07";
+
+export async function readSchema(toolName: string, given: unknown): Promise<ReadSchema> {
+  if (isStandard(given)) return readStandard(toolName, given["~standard"]);
+  // The AI SDK's providers make their schemas when they are asked for.
+  if (typeof given === "function") return readSchema(toolName, given());
+  if (typeof given !== "object" || given === null) throw unusable(toolName, "it has no input schema.");
+  if (!("jsonSchema" in given)) return { inputSchema: objectSchema(toolName, given), parse: passOn };
+  const { jsonSchema, validate } = given as { jsonSchema: unknown } & JsonSchemaInput;
+  return {
+    inputSchema: objectSchema(toolName, await jsonSchema),
+    parse: validate ? (input) => parseWith(() => validated(validate, input)) : passOn,
+  };
+}
+
+function readStandard(toolName: string, standard: StandardInput["~standard"]): ReadSchema {
+  const { vendor, jsonSchema } = standard;
+  if (typeof jsonSchema?.input !== "function") {
+    const way = vendor === "valibot" ? "toStandardJsonSchema of @valibot/to-json-schema" : "{ jsonSchema, validate }";
+    throw unusable(toolName, `its ${vendor} schema gives no JSON Schema, which models need; wrap it with ${way}.`);
+  }
+  return {
+    inputSchema: objectSchema(toolName, converted(toolName, standard)),
+    parse: (input) => parseWith(() => standard.validate(input)),
+  };
+}
+
+function converted(toolName: string, { vendor, jsonSchema }: StandardInput["~standard"]): unknown {
+  try {
+    return jsonSchema.input({ target });
+  } catch (cause) {
+    const why = `its ${vendor} schema can't be said in JSON Schema (${messageOf(cause)}); use a type that JSON has.`;
+    throw unusable(toolName, why, cause);
+  }
+}
+
+/** Providers take objects only. The copy leaves out what is not JSON, and nobody can change it later. */
+function objectSchema(toolName: string, schema: unknown): JsonObject {
+  const copy = JSON.parse(JSON.stringify(schema) ?? "null") as Json;
+  if (typeof copy !== "object" || copy === null || Array.isArray(copy)) {
+    throw unusable(toolName, "its input schema is no JSON Schema object.");
+  }
+  if (copy.type !== undefined && copy.type !== "object") {
+    throw unusable(toolName, `its input must be an object; the schema says ${JSON.stringify(copy.type)}.`);
+  }
+  return { type: "object", ...copy };
+}
+
+async function parseWith(
+  check: () => MaybePromise<{ readonly value?: unknown; readonly issues?: readonly Issue[] | undefined }>,
+): Promise<{ readonly value: unknown } | { readonly problem: string }> {
+  try {
+    const { value, issues } = await check();
+    return issues ? { problem: issueList(issues) } : { value };
+  } catch (error) {
+    return { problem: issueList([{ message: messageOf(error) }]) };
+  }
+}
+
+async function validated(validate: NonNullable<JsonSchemaInput["validate"]>, input: Json) {
+  const checked = await validate(input);
+  if (checked.success) return { value: checked.value };
+  const { issues } = Object(checked.error) as { issues?: readonly Issue[] };
+  return { issues: Array.isArray(issues) ? issues : [{ message: messageOf(checked.error) }] };
+}
+
+async function passOn(input: Json): Promise<{ readonly value: unknown }> {
+  return { value: input };
+}
+
+/** Some schemas of this kind are functions. */
+function isStandard(value: unknown): value is StandardInput {
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
+  return "~standard" in value;
+}
+
+/** What is wrong with a tool as it was given. */
+export function unusable(toolName: string, why: string, cause?: unknown): BoughError {
+  const sentence = `The tool "${toolName}" can't be used: ${why}`;
+  return new BoughError("invalid_argument", sentence, { data: { tool: toolName }, cause });
+}
