@@ -33,7 +33,7 @@ function nameOf(length) {
 }
 
 function growth(system, timesOf) {
-  const medians = lengths.map((length) => median(timesOf(system, nameOf(length))));
+  const medians = lengths.map((length) => median(timesOf(system, nameOf(length)).ms));
   const [first, last] = [medians[0], medians.at(-1)];
   return {
     what: `${systems[system].label}, ${nameOf(lengths.at(-1))} beside ${lengths[0]}`,

@@ -10,20 +10,23 @@ import { firstLine, systems } from "./systems.mjs";
 const floor = "bare";
 
 /**
- * The times of every job, round after round. A job is `{ system, name, run }`; `run` gives milliseconds. One that fails
- * before the rounds begin is a row that says why, and its system is left out.
+ * The times of every job, round after round. A job is `{ system, name, run }`; `run` gives the milliseconds of the clock
+ * and of the processor. One that fails before the rounds begin is a row that says why, and its system is left out.
  *
- * @returns {Promise<(system: string, name: string) => number[] | undefined>}
+ * @returns {Promise<(system: string, name: string) => { ms: number[], cpu: number[] } | undefined>}
  */
 export async function takeTurns(context, jobs, { rounds, warmUp = 2, before = async () => {} }) {
   const able = await withoutFailing(context, jobs);
+  const processor = Object.fromEntries(able.map(({ system, name }) => [keyOf(system, name), []]));
   context.progress("taking turns");
   const candidate = ({ system, name, run }) => [
     keyOf(system, name),
     async (round) => {
       context.progress(`round ${round + 1} of ${rounds}: ${systems[system].label}, ${name}`);
       await before();
-      return run();
+      const { ms, cpu } = await run();
+      if (round >= 0) processor[keyOf(system, name)].push(cpu);
+      return ms;
     },
   ];
   const times = await interleave(Object.fromEntries(able.map(candidate)), {
@@ -31,7 +34,10 @@ export async function takeTurns(context, jobs, { rounds, warmUp = 2, before = as
     warmUp,
     time: (work) => work(),
   });
-  return (system, name) => times[keyOf(system, name)];
+  return (system, name) => {
+    const key = keyOf(system, name);
+    return times[key] && { ms: times[key], cpu: processor[key] };
+  };
 }
 
 function keyOf(system, name) {
@@ -71,23 +77,29 @@ export function quietDisk(dir) {
 export function besideRows(timesOf, { name, names, perRun, prefix = "", fastest, targets = {} }) {
   const bough = timesOf("bough", name);
   if (!bough) return [];
+  const clock = (system) => median(timesOf(system, name).ms);
   const others = names
     .filter((each) => each !== "bough" && timesOf(each, name))
-    .sort((x, y) => (x === floor) - (y === floor) || median(timesOf(x, name)) - median(timesOf(y, name)));
+    .sort((x, y) => (x === floor) - (y === floor) || clock(x) - clock(y));
   return others.map((system, place) => {
-    const times = timesOf(system, name);
-    const [mine, theirs] = [median(bough), median(times)];
-    const [quietMine, quietTheirs] = [quantile(bough, 0.1), quantile(times, 0.1)];
+    const other = timesOf(system, name);
+    const [mine, theirs] = [clock("bough"), clock(system)];
     const min = place === 0 && system !== floor && fastest ? fastest : targets[system];
     const shown = (ms) => (perRun ? show.rate((1000 * perRun) / ms) : show.ms(ms));
+    const quiet = pair(quantile(bough.ms, 0.1), quantile(other.ms, 0.1));
+    const processor = pair(median(bough.cpu), median(other.cpu));
     return {
       what: `${prefix}beside ${systems[system].label}`,
       measured: shown(mine),
       limit: shown(theirs),
       ratio: theirs / mine,
       ...(min && { target: { min } }),
-      note: `fastest tenth: ${show.ms(quietMine)} / ${show.ms(quietTheirs)} = ${show.ratio(quietTheirs / quietMine)}`,
-      figures: { system, bough: mine, other: theirs, quietMine, quietTheirs, ...(perRun && { perRun }) },
+      note: `fastest tenth: ${quiet.text} · processor: ${processor.text}`,
+      figures: { system, ...pair(mine, theirs), quiet, processor, ...(perRun && { perRun }) },
     };
   });
+}
+
+function pair(bough, other) {
+  return { bough, other, text: `${show.ms(bough)} / ${show.ms(other)} = ${show.ratio(other / bough)}` };
 }

@@ -1,4 +1,5 @@
-// The process of one system: does what systems.mjs asks for and takes the time itself.
+// The process of one system: does what systems.mjs asks for and takes the time itself: that of the clock, and that of the
+// processor, which a busy machine disturbs less.
 //
 // A turn at ten messages is always one of a session that has about ten: sessions are used for a few turns only, until they
 // have grown by half. A new one is given its history and one turn that is not counted, so that whatever a system keeps of
@@ -34,19 +35,19 @@ const methods = {
     opened.set(key, { ...options, system, lengths: new Map() });
   },
 
-  /** The time of a turn, in milliseconds: as many turns as fit into so much time. */
+  /** The times of a turn, in milliseconds: as many turns as fit into so much time. */
   async turns({ key, length, ms }) {
     const open = opened.get(key);
     return averageOf(open, { length, ms, work: (id) => turn(open, id) });
   },
 
-  /** The time of a turn whose answer is read delta by delta. */
+  /** The times of a turn whose answer is read delta by delta. */
   async streams({ key, length, ms }) {
     const open = opened.get(key);
     return averageOf(open, { length, ms, work: (id) => stream(open, id) });
   },
 
-  /** The time of many sessions with a few turns each, so many sessions at once, in a store that has one already. */
+  /** The times of many sessions with a few turns each, so many sessions at once, in a store that has one already. */
   async sessions({ key, sessions, turns, atOnce }) {
     const open = opened.get(key);
     await open.system.createSession("first", []);
@@ -59,9 +60,7 @@ const methods = {
       }
     };
     globalThis.gc();
-    const from = performance.now();
-    await Promise.all(Array.from({ length: atOnce }, worker));
-    return performance.now() - from;
+    return timed(() => Promise.all(Array.from({ length: atOnce }, worker)));
   },
 
   async close({ key }) {
@@ -79,24 +78,32 @@ async function stream({ system, deltas }, id) {
   assert.equal(await system.stream(id, nextText()), deltas, "deltas");
 }
 
+async function timed(work) {
+  const [from, processor] = [performance.now(), process.cpuUsage()];
+  await work();
+  const { user, system } = process.cpuUsage(processor);
+  return { ms: performance.now() - from, cpu: (user + system) / 1000 };
+}
+
 async function averageOf(open, { length, ms, work }) {
   const state = open.lengths.get(length) ?? { left: 0, estimate: ms };
   open.lengths.set(length, state);
-  let [spent, turns] = [0, 0];
+  const spent = { ms: 0, cpu: 0, turns: 0 };
   globalThis.gc();
-  while (spent < ms) {
-    const count = Math.min(mostAtOnce, Math.max(1, Math.round((ms - spent) / state.estimate)));
+  while (spent.ms < ms) {
+    const count = Math.min(mostAtOnce, Math.max(1, Math.round((ms - spent.ms) / state.estimate)));
     const ids = [];
     while (ids.length < count) ids.push(await sessionFor(open, state, { length, work }));
-    const from = performance.now();
-    for (const id of ids) await work(id);
-    const took = performance.now() - from;
-    state.estimate = took / count;
-    spent += took;
-    turns += count;
+    const took = await timed(async () => {
+      for (const id of ids) await work(id);
+    });
+    state.estimate = took.ms / count;
+    spent.ms += took.ms;
+    spent.cpu += took.cpu;
+    spent.turns += count;
   }
   checkHistory(open, length);
-  return spent / turns;
+  return { ms: spent.ms / spent.turns, cpu: spent.cpu / spent.turns };
 }
 
 async function sessionFor(open, state, { length, work }) {
