@@ -98,5 +98,7 @@ module.exports = {
   options: {
     tsPreCompilationDeps: true,
     doNotFollow: { path: "node_modules" },
+    // Packages that have only subpath exports would not be found otherwise.
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "default"] },
   },
 };

@@ -7,7 +7,7 @@ const levels = {
   8: ["server", "client"],
   7: ["agent"],
   6: ["runs", "workflows"],
-  5: ["sessions", "middleware"],
+  5: ["sessions", "middleware", "scripted"],
   4: ["models", "tools", "live", "stores/*"],
   3: ["log", "projection", "wire"],
   2: ["events"],

@@ -1,13 +1,17 @@
-// The guided tour: a conversation on SQLite that is forked, killed in the middle of a turn, and goes on.
+// The guided tour: a conversation on SQLite that is forked, killed in the middle of its tools, recovered, asked for
+// permission, and undone.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs, styleText } from "node:util";
-import { openSessions } from "bough";
-import { answerTo, book, bookings, stream } from "./scripted.mjs";
+import { parseArgs } from "node:util";
+import { aboutModel } from "../model.mjs";
+import { flow, paint } from "../terminal.mjs";
+import { openAgent } from "./agent.mjs";
 
 const { values } = parseArgs({ options: { keep: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
 if (values.help) {
@@ -15,28 +19,28 @@ if (values.help) {
   process.exit(0);
 }
 
-const paint = (style, text) => (process.stdout.isTTY && !process.env.NO_COLOR ? styleText(style, text) : text);
-const dim = (text) => paint("gray", text);
-const bold = (text) => paint("bold", text);
-const step = (() => {
-  let n = 0;
-  return (title) => console.log(`\n${paint(["bold", "green"], `${++n}.`)} ${bold(title)}`);
-})();
-const fact = (text) => console.log(`   ${dim("·")} ${text}`);
-
 const directory = mkdtempSync(join(tmpdir(), "bough-tour-"));
 const file = join(directory, "bough.db");
-const store = `sqlite:${file}`;
 const ledger = join(directory, "bookings.txt");
+const place = { store: `sqlite:${file}`, ledger };
+const main = { sessionId: "trip", branchId: "main" };
+
+const dim = (text) => paint("gray", text);
+const bold = (text) => paint("bold", text);
+let steps = 0;
+const step = (title) => console.log(`\n${paint(["bold", "green"], `${++steps}.`)} ${bold(title)}`);
+const fact = (text) => console.log(`   ${dim("·")} ${text}`);
 
 console.log(`${bold("Bough")}: durable sessions, branches and events for agents.`);
-console.log(dim("The model in this tour is a scripted stand-in; everything else is real."));
+console.log(dim(`${aboutModel}.`));
+console.log(dim("Everything else is real: the loop, the log, SQLite, and the kill."));
 
 try {
   await conversation();
-  await alternatives();
+  await alternative();
   await crash();
   await recovery();
+  await permission();
   await undo();
   await tree();
 } finally {
@@ -44,111 +48,137 @@ try {
   else rmSync(directory, { recursive: true, force: true });
 }
 
-async function ask(sessions, branchId, text) {
+/** Each step opens an agent of its own: what one step leaves, the next finds in the store. */
+async function withAgent(work) {
+  const agent = openAgent(place);
+  await work(agent);
+  await agent.close();
+}
+
+async function ask(agent, branchId, text) {
   console.log(`   ${paint("cyan", "you")}  ${text}`);
-  const turn = await sessions.beginTurn({ sessionId: "trip", branchId }, text);
-  process.stdout.write(`   ${paint("magenta", "bot")}  `);
-  let answer = "";
-  for await (const word of stream(answerTo(text))) {
-    answer += word;
-    process.stdout.write(word);
+  await speak(agent.run(text, { ...main, branchId }));
+}
+
+/** The answer of a run, as it is spoken. */
+async function speak(run, onEvent = () => {}) {
+  let answer;
+  for await (const event of run) {
+    if (event.type === "text-start") {
+      process.stdout.write(`   ${paint("magenta", "bot")}  `);
+      answer = flow(8);
+    }
+    if (event.type === "text-delta") answer.write(event.text);
+    if (event.type === "text-end") answer.end();
+    await onEvent(event);
   }
-  process.stdout.write("\n");
-  await turn.commit({ messages: [{ role: "assistant", content: answer }], reason: "stop" });
+  const { error } = await run.result;
+  if (error) throw error;
 }
 
 async function conversation() {
   step("A session on SQLite, every turn durable when it is acknowledged");
-  const sessions = await openSessions(store);
-  await sessions.createSession("trip", { metadata: { user: "ada" } });
-  await ask(sessions, "main", "Plan me a trip to Lisbon.");
-  await ask(sessions, "main", "And if it rains?");
-  await sessions.close();
+  await withAgent(async (agent) => {
+    await agent.createSession("trip", { metadata: { user: "ada" } });
+    await ask(agent, "main", "Plan me a trip to Lisbon.");
+    await ask(agent, "main", "And if it rains?");
+  });
 }
 
-async function alternatives() {
+async function alternative() {
   step("Fork at the first answer: one row, nothing copied");
-  const sessions = await openSessions(store);
-  const { messages } = await sessions.loadBranch("trip", "main");
-  const fork = await sessions.forkBranch({
-    sessionId: "trip",
-    branchId: "main",
-    from: messages[1].id,
-    newBranchId: "cheap",
+  await withAgent(async (agent) => {
+    const { messages } = await agent.loadBranch("trip", "main");
+    const fork = await agent.forkBranch({ ...main, from: messages[1].id, newBranchId: "cheap" });
+    fact(`"${fork.id}" shares ${fork.messageCount} messages with "${fork.fork.forkedFrom}"`);
+    await ask(agent, "cheap", "Make it cheap.");
   });
-  fact(`"${fork.id}" shares ${fork.messageCount} messages with "${fork.fork.forkedFrom}"`);
-  await ask(sessions, "cheap", "Make it cheap.");
-  await sessions.close();
 }
 
 async function crash() {
   step("A turn with three tools at once, killed with SIGKILL in the middle");
-  const victim = spawn(process.execPath, [fileURLToPath(new URL("victim.mjs", import.meta.url)), store, ledger], {
+  const victim = spawn(process.execPath, [fileURLToPath(new URL("victim.mjs", import.meta.url)), place.store, ledger], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const exit = once(victim, "exit");
   fact(`process ${victim.pid} books a hotel, a train and a table`);
-  let recorded = 0;
-  for await (const chunk of victim.stdout) {
-    for (const call of String(chunk).trim().split("\n")) fact(`${call} has its result, durably`);
-    recorded += String(chunk).trim().split("\n").length;
-    if (recorded === 2) victim.kill("SIGKILL");
+  let results = 0;
+  for await (const what of createInterface(victim.stdout)) {
+    fact(`the ${what} has its result, durably`);
+    if (++results === 2) victim.kill("SIGKILL");
   }
-  await new Promise((resolve) =>
-    victim.exitCode === null && !victim.signalCode ? victim.once("exit", resolve) : resolve(),
-  );
-  fact(paint("red", `killed with ${victim.signalCode}; call-table never finished`));
+  const [, signal] = await exit;
+  fact(paint("red", signal ? `killed with ${signal}` : "it ended before it could be killed"));
 }
 
 async function recovery() {
-  step("A new process finds the turn where it was left and runs only what is missing");
-  const sessions = await openSessions(store);
-  const { uncommittedTurn } = await sessions.loadBranch("trip", "main");
-  const results = uncommittedTurn.messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content);
-  fact(`uncommitted turn ${uncommittedTurn.id}: ${results.length} of ${bookings.length} results are there`);
-  const turn = await sessions.resumeTurn({ sessionId: "trip", branchId: "main" });
-  const done = new Set(results.map(({ toolCallId }) => toolCallId));
-  for (const call of bookings.filter(({ toolCallId }) => !done.has(toolCallId))) {
-    fact(`running ${call.toolCallId}`);
-    const output = await book(call, ledger);
-    await turn.toolReturned({ callId: call.toolCallId, toolName: call.toolName, output });
-  }
-  await turn.commit({ messages: [{ role: "assistant", content: "All three are booked." }], reason: "stop" });
-  const executions = readFileSync(ledger, "utf8").trim().split("\n");
-  fact(`executed in all: ${executions.join(", ")}; each once`);
-  await sessions.close();
+  step("recover() finds the turn where it was left and runs only what is missing");
+  await withAgent(async (agent) => {
+    const { uncommittedTurn } = await agent.loadBranch("trip", "main");
+    if (!uncommittedTurn) return fact("nothing was left open");
+    const parts = uncommittedTurn.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+    const count = (type) => parts.filter((part) => part.type === type).length;
+    fact(`an uncommitted turn: ${count("tool-result")} of ${count("tool-call")} results are there`);
+    const [{ run }] = await agent.recover();
+    await speak(run, (event) => {
+      if (event.type === "tool.returned") fact(`the ${event.output.value.booked} is booked now`);
+    });
+    const executions = readFileSync(ledger, "utf8").trim().split("\n");
+    const isEachOnce = new Set(executions).size === executions.length;
+    fact(`executed in all: ${executions.join(", ")}; ${isEachOnce ? "each once" : "and something twice!"}`);
+  });
+}
+
+async function permission() {
+  step("A tool that needs permission: the question and its answer are facts");
+  await withAgent(async (agent) => {
+    console.log(`   ${paint("cyan", "you")}  Cancel the table.`);
+    const run = agent.run("Cancel the table.", main);
+    await speak(run, async (event) => {
+      if (event.type === "interaction.opened") {
+        const { toolName, input } = event.request;
+        fact(`${paint("yellow", `may ${toolName} run for the ${input.what}?`)} ${dim(`(position ${event.seq})`)}`);
+        await run.respond(event.id, { approved: true });
+      }
+      if (event.type === "interaction.answered") fact(`allowed, by this tour ${dim(`(position ${event.seq})`)}`);
+    });
+  });
 }
 
 async function undo() {
   step("Undo takes the branch back; the log keeps what happened");
-  const sessions = await openSessions(store);
-  const before = await sessions.loadBranch("trip", "main");
-  await ask(sessions, "main", "Take the train instead?");
-  await sessions.revertBranch({ sessionId: "trip", branchId: "main", toSeq: before.seq });
-  const after = await sessions.loadBranch("trip", "main");
-  fact(`${after.messages.length} messages again, at position ${after.seq} of the log (was ${before.seq})`);
-  await sessions.close();
+  await withAgent(async (agent) => {
+    const before = await agent.loadBranch("trip", "main");
+    await ask(agent, "main", "Should I take the bus instead?");
+    const { seq, messages } = await agent.loadBranch("trip", "main");
+    fact(`${messages.length} messages, position ${seq} of the log`);
+    await agent.revertBranch({ ...main, toSeq: before.seq });
+    const after = await agent.loadBranch("trip", "main");
+    fact(`undone: ${after.messages.length} messages again, position ${after.seq}`);
+  });
 }
 
 async function tree() {
   step("The branch tree");
-  const sessions = await openSessions(store);
-  await sessions.forkBranch({ sessionId: "trip", branchId: "cheap", fromMessageIndex: 3, newBranchId: "cheaper" });
-  const branches = await sessions.listBranches("trip");
+  await withAgent(async (agent) => {
+    const source = await agent.loadBranch("trip", "cheap");
+    await agent.forkBranch({ ...main, branchId: "cheap", from: source.messages[2].id, newBranchId: "cheaper" });
+    draw(await agent.listBranches("trip"));
+    const { events, problems } = await agent.maintain();
+    const kib = Math.round(statSync(file).size / 1024);
+    console.log(dim(`\n   ${events} facts in ${kib} KiB of SQLite, ${problems.length} problems found.`));
+  });
+}
+
+function draw(branches) {
   const byId = new Map(branches.map((branch) => [branch.id, branch]));
-  const draw = (id, indent, last) => {
+  const drawOne = (id, indent, isLast) => {
     const { messageCount, seq, fork, children } = byId.get(id);
-    const line = fork ? `${indent}${last ? "└─" : "├─"} ` : "";
+    const line = fork ? `${indent}${isLast ? "└─" : "├─"} ` : "";
     const from = fork ? dim(`, forked after message ${fork.forkedAtMessageIndex}`) : "";
     console.log(`   ${line}${bold(id)}  ${messageCount} messages, position ${seq}${from}`);
-    const deeper = fork ? `${indent}${last ? "   " : "│  "}` : indent;
-    for (const [i, child] of children.entries()) draw(child, deeper, i === children.length - 1);
+    const deeper = fork ? `${indent}${isLast ? "   " : "│  "}` : indent;
+    for (const [i, child] of children.entries()) drawOne(child, deeper, i === children.length - 1);
   };
-  for (const root of branches.filter(({ fork }) => !fork)) draw(root.id, "", true);
-  const report = await sessions.maintain();
-  await sessions.close();
-  console.log(
-    dim(
-      `\n   ${report.events} facts in ${Math.round(statSync(file).size / 1024)} KiB of SQLite, ${report.problems.length} problems found.`,
-    ),
-  );
+  for (const { id } of branches.filter(({ fork }) => !fork)) drawOne(id, "", true);
 }

@@ -1,20 +1,12 @@
-// The process that gets killed: it begins a turn with three tools in parallel, and the third never finishes.
+// The process that gets killed: it runs a turn with three tools at once, says which results are durable, and never ends.
 
-import { openSessions } from "bough";
-import { book, bookings } from "./scripted.mjs";
+import { openAgent } from "./agent.mjs";
 
 const [store, ledger] = process.argv.slice(2);
-const sessions = await openSessions(store);
-const turn = await sessions.beginTurn(
-  { sessionId: "trip", branchId: "main" },
-  "Book the hotel, the train and a table.",
-);
-await turn.add({ role: "assistant", content: [{ type: "text", text: "Booking all three at once." }, ...bookings] });
-await Promise.all(
-  bookings.map(async (call) => {
-    const output = await book(call, ledger, { slow: call.toolCallId === "call-table" });
-    await turn.toolReturned({ callId: call.toolCallId, toolName: call.toolName, output });
-    // Acknowledged means durable: from here on the result can't be lost.
-    process.stdout.write(`${call.toolCallId}\n`);
-  }),
-);
+const agent = openAgent({ store, ledger, isDoomed: true });
+const run = agent.run("Book a hotel, a train and a table.", { sessionId: "trip", branchId: "main" });
+for await (const event of run) {
+  // Kept events come after the store has acknowledged them: from here on the result can't be lost.
+  if (event.type === "tool.returned") process.stdout.write(`${event.output.value.booked}\n`);
+}
+await run.text(); // throws if the run failed

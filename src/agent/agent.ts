@@ -1,5 +1,6 @@
 // Agent: the front door. An agent is its sessions (the same code as without one) and what can be run on them.
 
+import { setMaxListeners } from "node:events";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
@@ -22,14 +23,16 @@ import {
   type RunOptions,
   type RunResult,
 } from "../runs/index.ts";
+import { changeSessionState, sessionState } from "../runs/session-state.ts";
 import { resolveBranch } from "../sessions/branches.ts";
+import { loadAtCheckpoint } from "../sessions/checkpoints.ts";
 import { type Context, createContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
-import { type BranchInfo, type ForkRequest, type Scope, Sessions } from "../sessions/index.ts";
+import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/open-store.ts";
 import type { InputOf, ToolInput } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
-import { type AgentBase, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
+import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { BackgroundTasks } from "./tasks.ts";
 
 /** Events of one type, or of all for `"*"`. */
@@ -125,7 +128,7 @@ export class Agent extends Sessions {
   }
 
   /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
-  subscribe<Type extends BoughEvent["type"] | "*">(type: Type, handler: Subscriber<EventOf<Type>>): () => void {
+  subscribe<Type extends BoughEvent["type"] | "*">(type: Type, handler: (event: EventOf<Type>) => unknown): () => void {
     return this.#hub.subscribe(type, handler as Subscriber);
   }
 
@@ -140,6 +143,15 @@ export class Agent extends Sessions {
       await beforeFork(context);
       return { state: state.branchPatch(), metadata: context.metadata };
     });
+  }
+
+  /** The branch at a checkpoint; a fork made for it is one that the fork hooks see. */
+  override loadAtCheckpoint(
+    scope: Scope,
+    checkpointId: string,
+    options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
+  ): Promise<Branch> {
+    return loadAtCheckpoint(this.#context, scope, checkpointId, options, (request) => this.forkBranch(request));
   }
 
   /** Hands over what runs (it can be resumed), calls off background work, and closes tool sources and the store. */
@@ -158,10 +170,11 @@ export class Agent extends Sessions {
     options: RunOptions,
     control: RunControl,
   ): Promise<RunResult<never>> {
+    // Every tool of a batch listens to it, so that many listeners are no leak.
+    setMaxListeners(0, control.controller.signal);
     const { context, ref } = await scope;
     const plan = await planRun(this.#options, this.#settings, await this.#prepared(), options);
     const messages = input === undefined ? undefined : messagesOf(input);
-    if (messages?.length === 0) throw new BoughError("invalid_argument", "A run needs input, or none to resume.");
     const { signal } = options;
     const result = await execute({ context, plan, ref, input: messages, control, ...(signal && { signal }) });
     return result as RunResult<never>;
@@ -174,7 +187,8 @@ export class Agent extends Sessions {
       const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
       return { context: this.#context, ref: await resolveBranch(this.#context, scope) };
     }
-    if (branchId !== undefined) throw new BoughError("invalid_argument", "A branch is named together with its session.");
+    if (branchId !== undefined)
+      throw new BoughError("invalid_argument", "A branch is named together with its session.");
     const { clock, ids } = this.#context;
     const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
     const { id } = await new Sessions(context).createSession();
@@ -182,7 +196,7 @@ export class Agent extends Sessions {
   }
 
   #prepared(): Promise<AgentBase> {
-    this.#base ??= prepareBase(this.#options, this.#settings.limits).catch((error) => {
+    this.#base ??= prepareBase(this.#options, this.#settings).catch((error) => {
       // A tool source that was not there may be there next time.
       this.#base = undefined;
       throw error;
@@ -193,32 +207,26 @@ export class Agent extends Sessions {
   #forkState({ sessionId, state }: ForkPlan): StateBag {
     return new StateBag({
       branch: state,
-      session: async () => (await this.getSession(sessionId)).state,
-      changeSession: async (change) => {
-        const session = await this.getSession(sessionId);
-        return (await this.updateSession(sessionId, { state: change(session.state) })).state;
-      },
+      session: () => sessionState(this.#context, sessionId),
+      changeSession: (change) => changeSessionState(this.#context, sessionId, change),
       report: () => {},
       declared: [],
     });
   }
 }
 
-function settingsOf(
-  options: AgentOptions,
-  own: Pick<AgentSettings, "clock" | "hub" | "tasks">,
-): AgentSettings {
+function settingsOf(options: AgentOptions, own: Pick<AgentSettings, "clock" | "hub" | "tasks">): AgentSettings {
   const { id, name, limits, retry, durable, persistAfterTurn = true, leaseMs = 30_000, random = Math.random } = options;
   const { onIterations: _onIterations, ...numbers } = limits ?? {};
   return {
     ...own,
     stamp: { ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 },
     random,
-    limits: { ...defaultLimits, ...numbers },
+    limits: checkLimits({ ...defaultLimits, ...numbers }),
     retry: { ...defaultRetry, ...retry },
     persistAfterTurn,
     leaseMs,
-    ...(durable && { durable }),
+    ...(durable && { durable: { retention: latestOnly(), ...durable } }),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Durable } from "../runs/index.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 import { Agent } from "./agent.ts";
 import type { AgentOptions } from "./options.ts";
+import { toolSets } from "./plan.ts";
 
 /** Says step by step what `createAgent` takes at once. */
 export class AgentBuilder {
@@ -28,7 +29,7 @@ export class AgentBuilder {
   }
 
   withTools(...tools: (ToolSet | ToolSource)[]): AgentBuilder {
-    return this.#with({ tools });
+    return this.#with({ tools: [...toolSets(this.#options.tools), ...tools] });
   }
 
   withSessionStore(store: Store | string, options: Pick<AgentOptions, "persistAfterTurn"> = {}): AgentBuilder {

@@ -1,5 +1,6 @@
 // From options to a plan: what an agent was told, with what one run is told laid over it.
 
+import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import {
   buildPipeline,
@@ -10,22 +11,33 @@ import {
   permissions,
   repeatedCalls,
 } from "../middleware/index.ts";
-import { resolveModel } from "../models/index.ts";
+import { type ModelSettings, resolveModel } from "../models/index.ts";
 import type { AgentSettings, Limits, RunConfig, RunOptions, RunPlan } from "../runs/index.ts";
 import { prepareTools, readSchema, type Tool, type ToolSet, type ToolSource, toolSpec } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
+import { Tracing } from "./tracing.ts";
 
 /** What does not change from run to run. */
 export interface AgentBase {
   readonly pipeline: Pipeline;
+  /** The same with telemetry in it, for runs that are traced. */
+  readonly traced: Pipeline;
+  readonly tracing: Tracing | undefined;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly toolSpecs: RunPlan["toolSpecs"];
 }
 
-export async function prepareBase(options: AgentOptions, limits: Limits): Promise<AgentBase> {
+export async function prepareBase(options: AgentOptions, { limits, clock }: AgentSettings): Promise<AgentBase> {
+  const tracing = tracingOf(options, clock);
   const pipeline = pipelineOf(options, limits, {});
+  const traced = tracing ? pipelineOf(options, limits, {}, tracing) : pipeline;
   const tools = await prepareTools([...toolSets(options.tools), ...pipeline.tools]);
-  return { pipeline, tools, toolSpecs: [...tools.values()].map(toolSpec) };
+  return { pipeline, traced, tracing, tools, toolSpecs: [...tools.values()].map(toolSpec) };
+}
+
+function tracingOf({ telemetry = true }: AgentOptions, clock: Clock): Tracing | undefined {
+  if (telemetry === false) return undefined;
+  return new Tracing({ recordContent: telemetry !== true && telemetry.recordContent, clock });
 }
 
 /** One run's plan. Nothing is made anew that the run does not change. */
@@ -35,9 +47,11 @@ export async function planRun(
   base: AgentBase,
   { config = {}, output, questions, metadata }: RunOptions,
 ): Promise<RunPlan> {
-  const limits = config.limits ? { ...settings.limits, ...config.limits } : settings.limits;
+  const limits = config.limits ? checkLimits({ ...settings.limits, ...config.limits }) : settings.limits;
+  const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
   const isOther = config.middleware || config.permissionMode || config.limits;
-  const pipeline = isOther ? pipelineOf(options, limits, config) : base.pipeline;
+  const shared = tracing ? base.traced : base.pipeline;
+  const pipeline = isOther ? pipelineOf(options, limits, config, tracing) : shared;
   const { tools, toolSpecs } = config.tools || config.middleware ? await withExtra(base, config) : base;
   const instructions = instructionsOf(options, config);
   const schema = output === undefined ? undefined : await readSchema("output", output);
@@ -48,7 +62,8 @@ export async function planRun(
     pipeline,
     tools,
     toolSpecs,
-    config: options.settings ? { ...options.settings, ...config } : config,
+    config,
+    settings: { ...options.settings, ...settingsIn(config) },
     ...(instructions !== undefined && { instructions }),
     ...(schema && { output: { jsonSchema: schema.inputSchema, parse: schema.parse } }),
     ...(questions && { questions }),
@@ -56,12 +71,20 @@ export async function planRun(
   };
 }
 
+/** What a config says to the model, without what it says to the run. */
+function settingsIn(config: RunConfig): ModelSettings {
+  const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
+  const { limits, middleware, sendReasoning, ...settings } = rest;
+  return settings;
+}
+
 /** A run's own middleware is outermost, then the agent's, then what is built in. */
-function pipelineOf(options: AgentOptions, limits: Limits, config: RunConfig): Pipeline {
+function pipelineOf(options: AgentOptions, limits: Limits, config: RunConfig, tracing?: Tracing): Pipeline {
   const { permissionMode: mode } = config;
   const list: Middleware[] = [
     ...(config.middleware ?? []),
     ...(options.middleware ?? []),
+    ...(tracing ? [tracing.middleware] : []),
     errorLimits(),
     repeatedCalls(),
     iterationLimit({ max: limits.iterations, onLimit: options.limits?.onIterations ?? "stop" }),
@@ -71,8 +94,14 @@ function pipelineOf(options: AgentOptions, limits: Limits, config: RunConfig): P
 }
 
 /** The agent's tools, and those that a run brings along. */
-async function withExtra(base: AgentBase, { tools, middleware = [] }: RunConfig): Promise<Omit<AgentBase, "pipeline">> {
-  const extra = await prepareTools([...(tools ? [tools] : []), ...middleware.flatMap((each) => (each.tools ? [each.tools] : []))]);
+async function withExtra(
+  base: AgentBase,
+  { tools, middleware = [] }: RunConfig,
+): Promise<Pick<AgentBase, "tools" | "toolSpecs">> {
+  const extra = await prepareTools([
+    ...(tools ? [tools] : []),
+    ...middleware.flatMap((each) => (each.tools ? [each.tools] : [])),
+  ]);
   for (const name of extra.keys()) {
     if (base.tools.has(name)) throw new BoughError("invalid_argument", `The agent has a tool "${name}" already.`);
   }
@@ -95,11 +124,28 @@ function isList(tools: NonNullable<AgentOptions["tools"]>): tools is readonly (T
   return Array.isArray(tools);
 }
 
-export function checkOptions({ model, store }: AgentOptions): void {
+/** A limit of zero tools would let a batch wait for ever. */
+export function checkLimits(limits: Limits): Limits {
+  for (const name of ["iterations", "parallelTools"] as const) {
+    if (!Number.isInteger(limits[name]) || limits[name] < 1) throw badOption(`limits.${name} is a count from 1 on.`);
+  }
+  for (const name of ["answerMs", "turnMs"] as const) {
+    const ms = limits[name];
+    if (ms !== undefined && !(ms > 0)) throw badOption(`limits.${name} is a number of milliseconds.`);
+  }
+  return limits;
+}
+
+function badOption(sentence: string): BoughError {
+  return new BoughError("invalid_argument", sentence);
+}
+
+export function checkOptions({ model, store, leaseMs = 1 }: AgentOptions): void {
   if (model === undefined || model === null) {
-    throw new BoughError("invalid_argument", 'An agent needs a model: an AI SDK model object or "provider/model".');
+    throw badOption('An agent needs a model: an AI SDK model object or "provider/model".');
   }
   if (store !== undefined && typeof store !== "string" && typeof store !== "object") {
-    throw new BoughError("invalid_argument", "store is a store object, a directory, or a URL.");
+    throw badOption("store is a store object, a directory, or a URL.");
   }
+  if (!(leaseMs > 0)) throw badOption("leaseMs is a number of milliseconds.");
 }

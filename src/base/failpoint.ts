@@ -1,5 +1,5 @@
 // Named places around every durable step where a test can kill or fail the process. Off, a failpoint is one comparison.
-// Armed by the environment before the process starts: BOUGH_FAILPOINT="wal.synced:3" kills at the third pass.
+// Armed by the environment before the process starts: BOUGH_FAILPOINT="file.wal.synced:3" kills at the third pass.
 
 /** Every failpoint there is; the crash tests walk this list, so none can be forgotten. */
 export const failpoints = [
@@ -21,6 +21,13 @@ export const failpoints = [
   "sqlite.commit.done",
   "sqlite.migrate.statement",
   "sqlite.migrate.done",
+  "run.turn.begun",
+  "run.reply.written",
+  "run.tool.started",
+  "run.tool.executed",
+  "run.result.written",
+  "run.turn.closing",
+  "run.turn.closed",
 ] as const;
 
 export type Failpoint = (typeof failpoints)[number];

@@ -1,4 +1,5 @@
 import { BoughError } from "./errors.ts";
+import { isWellFormed } from "./json.ts";
 
 /** Where new ids come from. Ids are unique; nothing is ever ordered by them. */
 export interface Ids {
@@ -50,5 +51,5 @@ export function checkId(id: unknown, what: string): asserts id is string {
   if (id.length > maxIdLength) return fail(`can't be longer than ${maxIdLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(id)) return fail("can't contain control characters");
-  if (/\p{Surrogate}/u.test(id)) return fail("must be well-formed Unicode");
+  if (!isWellFormed(id)) return fail("must be well-formed Unicode");
 }

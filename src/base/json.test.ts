@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { BoughError } from "./errors.ts";
 import {
   checkJson,
+  copyJson,
   diffPatch,
   encodeJson,
   factLimits,
@@ -178,6 +179,25 @@ describe("diffPatch", () => {
       expect(diffPatch(value, structuredClone(value))).toEqual({});
     });
     fc.assert(property);
+  });
+});
+
+describe("copyJson", () => {
+  test("the copy is what JSON would give back, and shares nothing", () => {
+    const property = fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      expect(JSON.stringify(copyJson(value as Json))).toBe(JSON.stringify(value));
+    });
+    fc.assert(property);
+    const given = { list: [{ n: 1 }], gone: undefined } as unknown as JsonObject;
+    const copy = copyJson(given) as { list: { n: number }[] };
+    (given as typeof copy).list[0]!.n = 2;
+    expect(copy).toStrictEqual({ list: [{ n: 1 }] });
+  });
+
+  test("a key __proto__ stays an ordinary one", () => {
+    const copy = copyJson(JSON.parse('{"__proto__":{"polluted":true}}') as JsonObject);
+    expect(Object.keys(copy)).toEqual(["__proto__"]);
+    expect("polluted" in copy).toBe(false);
   });
 });
 

@@ -28,7 +28,10 @@ export class Mailbox<T> implements AsyncIterable<T> {
   #waiting: T[] = [];
   /** How many of the waiting items are read; they are cut off in one go, because shifting one by one costs the rest. */
   #read = 0;
-  #reader: Read<T> | undefined;
+  /** Nothing that waits before this place may be lost; so that a long wait makes no later item dearer. */
+  #keptTo = 0;
+  /** Reads that wait for an item, first come first served. */
+  #readers: Read<T>[] = [];
   #state: "open" | "closed" | "left" = "open";
   #failure: { error: unknown } | undefined;
   #isTaken = false;
@@ -56,14 +59,9 @@ export class Mailbox<T> implements AsyncIterable<T> {
 
   push(item: T): void {
     if (this.#state !== "open") return;
-    if (this.#reader) {
-      const { resolve } = this.#reader;
-      this.#reader = undefined;
-      resolve({ value: item, done: false });
-      return;
-    }
-    if (this.size >= this.#limit && this.#makeRoom(item)) return;
-    this.#waiting.push(item);
+    const reader = this.#readers.shift();
+    if (reader) reader.resolve({ value: item, done: false });
+    else if (this.size < this.#limit || !this.#makeRoom(item)) this.#waiting.push(item);
   }
 
   /** The end: the reader gets what still waits, and then the end, or the error. */
@@ -71,7 +69,7 @@ export class Mailbox<T> implements AsyncIterable<T> {
     if (this.#state !== "open") return;
     this.#state = "closed";
     this.#failure = failure;
-    this.#endReader();
+    this.#endReaders();
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
@@ -92,7 +90,8 @@ export class Mailbox<T> implements AsyncIterable<T> {
     this.#state = "left";
     this.#waiting = [];
     this.#read = 0;
-    this.#endReader();
+    this.#keptTo = 0;
+    this.#endReaders();
     this.#options.onLeft?.();
   }
 
@@ -108,14 +107,13 @@ export class Mailbox<T> implements AsyncIterable<T> {
       this.#read++;
       if (this.#read === this.#waiting.length || this.#read >= 1024) {
         this.#waiting = this.#waiting.slice(this.#read);
+        this.#keptTo = Math.max(0, this.#keptTo - this.#read);
         this.#read = 0;
       }
       return Promise.resolve({ value, done: false });
     }
     if (this.#state !== "open") return this.#end();
-    return new Promise((resolve, reject) => {
-      this.#reader = { resolve, reject };
-    });
+    return new Promise((resolve, reject) => this.#readers.push({ resolve, reject }));
   }
 
   #end(): Promise<IteratorResult<T, undefined>> {
@@ -125,11 +123,10 @@ export class Mailbox<T> implements AsyncIterable<T> {
     return failure ? Promise.reject(failure.error) : Promise.resolve(done);
   }
 
-  #endReader(): void {
-    if (!this.#reader) return;
-    const { resolve, reject } = this.#reader;
-    this.#reader = undefined;
-    this.#end().then(resolve, reject);
+  #endReaders(): void {
+    const readers = this.#readers;
+    this.#readers = [];
+    for (const { resolve, reject } of readers) this.#end().then(resolve, reject);
   }
 
   /** M2. Whether the item is already taken care of. */
@@ -140,14 +137,14 @@ export class Mailbox<T> implements AsyncIterable<T> {
       this.#waiting[this.#waiting.length - 1] = merged;
       return true;
     }
-    const oldest = droppable ? this.#waiting.findIndex((each, i) => i >= this.#read && droppable(each)) : -1;
-    if (oldest >= 0) {
-      this.#waiting.splice(oldest, 1);
-      this.#dropped++;
-    } else if (droppable?.(item)) {
-      this.#dropped++;
-      return true;
-    }
-    return false;
+    if (!droppable) return false;
+    let oldest = Math.max(this.#keptTo, this.#read);
+    while (oldest < this.#waiting.length && !droppable(this.#waiting[oldest]!)) oldest++;
+    this.#keptTo = oldest;
+    const isFound = oldest < this.#waiting.length;
+    if (!isFound && !droppable(item)) return false;
+    if (isFound) this.#waiting.splice(oldest, 1);
+    this.#dropped++;
+    return !isFound;
   }
 }

@@ -4,9 +4,12 @@ interface Host {
   hostname(): string;
 }
 
+let ownName: string | undefined;
+
 /** "host/pid"; unique among the live processes of a host. */
 export function processOwner(): string {
-  return `${hostname()}/${globalThis.process?.pid ?? 0}`;
+  ownName ??= `${hostname()}/${globalThis.process?.pid ?? 0}`;
+  return ownName;
 }
 
 /** True only when the owner was a process of this host and that process is gone. */

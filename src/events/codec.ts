@@ -64,8 +64,9 @@ export function createCodec(events: readonly EventDefinition[]): Codec {
       const definition = definitions.get(type);
       if (!definition) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
       checkPayload(definition, payload);
-      const version = definition.version === 1 ? {} : { v: definition.version };
-      return { id, data: encodeJson({ type, ...version, at, ...payload }, `The event "${type}"`, factLimits) };
+      const { version } = definition;
+      const text = version === 1 ? { type, at, ...payload } : { type, v: version, at, ...payload };
+      return { id, data: encodeJson(text, `The event "${type}"`, factLimits) };
     },
     decode({ seq, id, data }) {
       // Hot in cold loads: a known fact of the current version is the parsed object itself.

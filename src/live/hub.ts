@@ -1,7 +1,8 @@
 // Hub: hands events to subscribers. It owns one mailbox for each, and knows nothing of runs or the log.
 //   H1. publish() never waits and never throws: a slow subscriber loses live events, a failing one is reported.
 //   H2. A subscriber gets events in the order of publication, one at a time.
-//   H3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many.
+//   H3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many. One that
+//       wants events of a single type gets nothing else, so it is not told.
 
 import { Mailbox } from "../base/mailbox.ts";
 import type { BoughEvent } from "../events/index.ts";
@@ -35,7 +36,7 @@ export class Hub {
 
   /** Returns a function that ends it; what waits for the subscriber then is not delivered any more. */
   subscribe(type: string, subscriber: Subscriber): () => void {
-    const mailbox = eventMailbox();
+    const mailbox = eventMailbox(type);
     const subscription = { type, mailbox };
     this.#subscriptions.add(subscription);
     void this.#deliver(mailbox, subscriber);
@@ -57,8 +58,8 @@ export class Hub {
 }
 
 /** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader is told (H3). */
-export function eventMailbox(): Mailbox<BoughEvent> {
-  return new Mailbox({ merge: deltaMerge, droppable: isLive, notice: dropNotice });
+export function eventMailbox(type = "*"): Mailbox<BoughEvent> {
+  return new Mailbox({ merge: deltaMerge, droppable: isLive, ...(type === "*" && { notice: dropNotice }) });
 }
 
 /** Two deltas of one message in one: nothing is lost. */

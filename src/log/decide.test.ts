@@ -5,7 +5,8 @@ import type { RunClaim, StoredEvent } from "./store.ts";
 
 const ref = { sessionId: "s", branchId: "b" };
 const log: StoredEvent[] = ["a", "b", "c"].map((id, i) => ({ seq: i + 11, id, data: `data of ${id}` }));
-const target: AppendTarget = { ref, seq: 13, epoch: 5, find: (id) => log.find((event) => event.id === id) };
+const header = { born: "x" };
+const target: AppendTarget = { ref, seq: 13, epoch: 5, header, find: (id) => log.find((event) => event.id === id) };
 const claim: RunClaim = { ...ref, runId: "r", owner: "o", epoch: 5, claimedAt: 0, expiresAt: 100 };
 
 describe("decideAppend", () => {

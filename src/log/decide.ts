@@ -1,6 +1,7 @@
 // The decisions of the store port that don't depend on where the data lies. A backend looks up what they ask for inside
 // its own atomic unit, then writes what they decided.
 
+import type { JsonObject } from "../base/json.ts";
 import { refuse } from "./refusals.ts";
 import type { Appended, AppendOptions, BranchRef, ClaimOptions, NewEvent, RunClaim, StoredEvent } from "./store.ts";
 
@@ -10,6 +11,7 @@ export interface AppendTarget {
   readonly seq: number;
   /** The epoch of the claim in force; undefined when the slot is free. */
   readonly epoch: number | undefined;
+  readonly header: JsonObject;
   /** The branch's own fact with this id, if it has one. */
   find(eventId: string): StoredEvent | undefined;
 }
@@ -20,18 +22,38 @@ export function decideAppend(
   events: readonly NewEvent[],
   options: AppendOptions,
 ): Appended & { repeated: boolean } {
+  checkAppend(events, options);
+  const repeat = findRepeat(target, events);
+  return repeat ? { ...repeat, repeated: true } : { ...placeAppend(target, events, options), repeated: false };
+}
+
+/** Refuses what is no append at all. */
+export function checkAppend(events: readonly NewEvent[], options: AppendOptions): void {
   if (events.length === 0) throw refuse.nothingToAppend();
   if (options.release && options.epoch === undefined && !options.claim) throw refuse.nothingToRelease();
-  const repeat = findRepeat(target, events);
-  if (repeat) return { ...repeat, repeated: true };
+}
+
+/** Where facts go that are not there yet; a repetition (findRepeat) comes before what is refused here. */
+export function placeAppend(
+  target: Omit<AppendTarget, "find">,
+  events: readonly NewEvent[],
+  options: AppendOptions,
+): Appended {
   if (options.epoch !== undefined && options.epoch !== target.epoch) throw refuse.epochStale(target.ref, options.epoch);
   if (options.expectedSeq !== undefined && options.expectedSeq !== target.seq) {
     throw refuse.sequenceConflict(target.ref, options.expectedSeq, target.seq);
   }
-  return { first: target.seq + 1, last: target.seq + events.length, repeated: false };
+  for (const [key, value] of Object.entries(options.expectedHeader ?? {})) {
+    if (target.header[key] !== value) throw refuse.anotherBranch(target.ref, key);
+  }
+  return { first: target.seq + 1, last: target.seq + events.length };
 }
 
-function findRepeat(target: AppendTarget, events: readonly NewEvent[]): Appended | undefined {
+/** The numbers that the facts got the first time, if they are there already; `event_conflict` when only some are. */
+export function findRepeat(
+  target: Pick<AppendTarget, "ref" | "find">,
+  events: readonly NewEvent[],
+): Appended | undefined {
   if (events.length > 1) checkDistinct(target.ref, events);
   const first = target.find(events[0]!.id);
   for (const [i, event] of events.entries()) {

@@ -12,7 +12,7 @@ function givenJournal() {
   const find = (id: string) => log.find((event) => event.id === id);
   const append = async (to: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> => {
     const { first, last, repeated } = decideAppend(
-      { ref: to, seq: log.length, epoch: undefined, find },
+      { ref: to, seq: log.length, epoch: undefined, header: {}, find },
       events,
       options,
     );

@@ -31,7 +31,7 @@ export class Journal {
     const encoded = encodeDrafts(drafts);
     const { first, claim } = await this.#store.append(ref, encoded, options);
     // Decoded again, so that what this process sees is what a replay would see, and nobody else holds a part of it.
-    const facts = encoded.map((event, i) => codec.decode({ ...event, seq: first + i }) as Fact);
+    const facts = encoded.map(({ id, data }, i) => codec.decode({ id, data, seq: first + i }) as Fact);
     const size = sizeOf(encoded);
     for (const listener of this.#listeners) listener(ref, { facts, size });
     return claim ? { facts, claim } : { facts };

@@ -25,6 +25,7 @@ const all: { [K in keyof typeof refuse]: [BoughError, string, Record<string, unk
   ],
   notOnBranch: [refuse.notOnBranch(ref, 9, 4), "position_not_on_branch", { ...ref, seq: 9, newest: 4 }, false],
   sequenceConflict: [refuse.sequenceConflict(ref, 1, 2), "sequence_conflict", { ...ref, expected: 1, actual: 2 }, true],
+  anotherBranch: [refuse.anotherBranch(ref, "born"), "sequence_conflict", { ...ref, key: "born" }, true],
   eventConflict: [refuse.eventConflict(ref, "e"), "event_conflict", { ...ref, eventId: "e" }, false],
   epochStale: [refuse.epochStale(ref, 3), "epoch_stale", { ...ref, epoch: 3 }, false],
   runActive: [refuse.runActive(claim), "run_active", { ...ref, runId: "r", owner: "o", epoch: 3, expiresAt: 2 }, true],

@@ -36,6 +36,11 @@ export const refuse = {
       data: { sessionId, branchId, expected, actual },
       retryable: true,
     }),
+  anotherBranch: ({ sessionId, branchId }: BranchRef, key: string) =>
+    new BoughError("sequence_conflict", `Branch "${branchId}" is not the one it was: its ${key} differs.`, {
+      data: { sessionId, branchId, key },
+      retryable: true,
+    }),
   eventConflict: ({ sessionId, branchId }: BranchRef, eventId: string) =>
     new BoughError("event_conflict", `Event "${eventId}" is on branch "${branchId}" already, as something else.`, {
       data: { sessionId, branchId, eventId },

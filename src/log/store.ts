@@ -94,6 +94,8 @@ export interface NewBranch {
 export interface AppendOptions {
   /** The branch's newest sequence number as the caller knows it; another one is a `sequence_conflict`. */
   readonly expectedSeq?: number;
+  /** Values the branch's header has as the caller knows it; others are a `sequence_conflict`: it is another branch. */
+  readonly expectedHeader?: Readonly<Record<string, string>>;
   /** The epoch of the caller's claim; if that claim is not the one in force the append is `epoch_stale`. */
   readonly epoch?: number;
   /** A merge patch of the branch's header, applied together with the facts. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ToolOutput } from "../events/index.ts";
-import type { ModelPart, ModelRequest } from "../models/index.ts";
+import type { ModelPart, ModelRequest, ModelStream } from "../models/index.ts";
 import { buildPipeline, type Pipeline } from "./pipeline.ts";
 import type { HookContext, IterationContext, Middleware, ToolBatchContext, ToolCallContext } from "./port.ts";
 import { defineState } from "./state.ts";
@@ -21,11 +21,10 @@ function scribe(name: string, has: ReadonlySet<HookName>, heard: string[]): Midd
   };
   const hooks: Record<HookName, unknown> = {
     ...(Object.fromEntries([...inOrder, ...reversed].map((hook) => [hook, note(hook)])) as Record<HookName, unknown>),
-    async *wrapModelCall(context: HookContext, request: ModelRequest, next: (request: ModelRequest) => never) {
+    async *wrapModelCall(_: HookContext, request: ModelRequest, next: (request: ModelRequest) => ModelStream) {
       heard.push(`wrapModelCall ${name}`);
       yield* next(request);
       heard.push(`wrapModelCall end ${name}`);
-      void context;
     },
     async wrapToolCall(_: ToolCallContext, next: () => Promise<ToolOutput>) {
       heard.push(`wrapToolCall ${name}`);
@@ -136,17 +135,19 @@ describe("buildPipeline", () => {
 
   test("a wrapper may change what the inner ones are given", async () => {
     const seen: unknown[] = [];
-    const rename = (modelId: string): Middleware => ({
-      name: modelId,
-      wrapModelCall: (_, request, next) => next({ ...request, model: { ...request.model, modelId } }),
+    const rename = (name: string): Middleware => ({
+      name,
+      wrapModelCall: (_, request, next) =>
+        next({ ...request, model: { ...request.model, modelId: `${request.model.modelId} ${name}` } }),
     });
     const next = (request: ModelRequest) => {
       seen.push(request.model.modelId);
       return (async function* () {})();
     };
     const request = { model: { modelId: "given" } } as ModelRequest;
-    buildPipeline([rename("outer"), rename("inner")]).wrapModelCall?.({} as HookContext, request, next);
-    expect(seen).toEqual(["inner"]);
+    const pipeline = buildPipeline(["outer", "middle", "inner"].map(rename));
+    pipeline.wrapModelCall?.({} as HookContext, request, next);
+    expect(seen).toEqual(["given outer middle inner"]);
   });
 
   test("what a hook throws goes on as it is, and no later hook is called (P3)", async () => {

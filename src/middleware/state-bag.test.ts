@@ -11,6 +11,8 @@ class FakeSession {
   state: JsonObject;
   writes = 0;
   reads = 0;
+  /** Holds up what begins while it is there. */
+  gate: Promise<void> | undefined;
 
   constructor(state: JsonObject = {}) {
     this.state = state;
@@ -18,11 +20,12 @@ class FakeSession {
 
   async read(): Promise<JsonObject> {
     this.reads++;
-    await Promise.resolve();
+    await this.gate;
     return structuredClone(this.state);
   }
 
   async change(change: (state: JsonObject) => JsonObject): Promise<JsonObject> {
+    await this.gate;
     for (;;) {
       const before = this.state;
       await Promise.resolve();
@@ -181,6 +184,35 @@ describe("StateBag", () => {
       expect(reports).toEqual([{ scope: "session", key: "shared", change: "newer", from: 9, to: 2 }]);
     });
 
+    test("a change that waited while another met the newer value keeps what that one did (S4)", async () => {
+      const session = new FakeSession({ "@shared": { version: 9, data: 1 } });
+      const { bag } = givenBag({ session });
+      let open = () => {};
+      session.gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      const waiting = bag.update(shared, (list) => [...list, "late"]);
+      session.gate = undefined;
+      await bag.update(shared, (list) => [...list, "first"]);
+      open();
+      expect(await waiting).toEqual(["first", "late"]);
+      expect(await bag.get(shared)).toEqual(["first", "late"]);
+    });
+
+    test("a read that waited while another met the newer value sees what that one did (S4)", async () => {
+      const session = new FakeSession({ "@shared": { version: 9, data: 1 } });
+      const { bag } = givenBag({ session });
+      let open = () => {};
+      session.gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      const waiting = bag.get(shared);
+      session.gate = undefined;
+      await bag.set(shared, ["first"]);
+      open();
+      expect(await waiting).toEqual(["first"]);
+    });
+
     test("an older session value is migrated when read and stored with its next change (S6)", async () => {
       const session = new FakeSession({ "@old": { version: 1, data: 5 } });
       const old = defineState({ key: "old", scope: "session", initial: "", version: 2, migrate: String });
@@ -302,7 +334,8 @@ describe("StateBag", () => {
           const bag = bags[run]!;
           if (isRead) return bag.get(handles[scope]);
           const place = scope === "session" ? "session" : `${scope}${run}`;
-          const sum = (sums[place] ??= {});
+          sums[place] ??= {};
+          const sum = sums[place];
           sum[name] = (sum[name] ?? 0) + by;
           return bag.update(handles[scope], (values) => ({ ...values, [name]: (values[name] ?? 0) + by }));
         });

@@ -24,6 +24,7 @@ export interface StateMigration {
   readonly to?: number;
 }
 
+/** Where a run's state comes from and goes to. */
 export interface StateBagOptions {
   /** The branch's state as the run found it. */
   readonly branch: JsonObject;
@@ -51,6 +52,7 @@ type Change = (value: never) => Json;
 /** The declared state of one run. */
 export class StateBag implements StateAccess {
   readonly #options: StateBagOptions;
+  /** Those that are declared, and those that are used all the same. */
   readonly #handles = new Map<string, StateHandle>();
   readonly #entries = new Map<string, Entry>();
   /** What was made of a session's stored values, so that the same one is not read twice. */
@@ -71,7 +73,8 @@ export class StateBag implements StateAccess {
   async get<T extends Json>(handle: StateHandle<T>): Promise<T> {
     const entry = this.#entryOf(handle);
     if (entry) return entry.now.value as T;
-    return this.#fromSession(handle, await this.#session()).value as T;
+    const loaded = this.#fromSession(handle, await this.#session());
+    return (this.#entries.get(handle.key)?.now ?? loaded).value as T;
   }
 
   async set<T extends Json>(handle: StateHandle<T>, value: T): Promise<void> {
@@ -166,7 +169,7 @@ export class StateBag implements StateAccess {
   #compare(scope: "branch" | "session", state: JsonObject): void {
     const stored = storedKeys(state);
     if (stored.size === 0) return;
-    for (const { key, scope: declared, version: to } of this.#options.declared) {
+    for (const { key, scope: declared, version: to } of this.#handles.values()) {
       if (declared === scope && !stored.delete(key)) this.#report({ scope, key, change: "added", to });
     }
     for (const [key, from] of stored) {

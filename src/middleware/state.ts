@@ -37,7 +37,7 @@ export interface StateDeclaration<T> {
  * be synchronous and to accept what it gives out.
  */
 export function defineState<T>(
-  declaration: StateDeclaration<T> & { readonly schema: StateSchema<T> },
+  declaration: StateDeclaration<NoInfer<T>> & { readonly schema: StateSchema<T> },
 ): StateHandle<Extract<T, Json>>;
 export function defineState<T>(declaration: StateDeclaration<T>): StateHandle<Extract<T, Json>>;
 export function defineState(

@@ -23,7 +23,7 @@ function text(id: string, ...deltas: string[]): ModelPart[] {
 }
 
 const store = (content: Part[]) =>
-  codec.encode({ id: "m", at: 0, type: "message.added", turnId: "t", role: "assistant", content });
+  codec.encode({ id: "m", at: 0, type: "message.added", turnId: "t", role: "assistant", content: content as never });
 
 const call = (more: object = {}) => ({
   type: "tool-call",
@@ -214,7 +214,7 @@ describe("the end", () => {
       cachedInputTokens: 2,
       reasoningTokens: 3,
     });
-    const unknown = { inputTokens: { total: undefined }, outputTokens: { total: Number.NaN } };
+    const unknown = { inputTokens: { total: undefined }, outputTokens: { total: Number.NaN, reasoning: Infinity } };
     expect(assemble([{ ...finish, usage: unknown }]).usage).toEqual({});
     expect(assemble([{ ...finish, usage: undefined }]).usage).toEqual({});
     expect(assemble([{ ...finish, usage: { inputTokens: 3 } }]).usage).toEqual({ inputTokens: 3, totalTokens: 3 });

@@ -1,9 +1,9 @@
 // Models: anything that implements the AI SDK's provider specification, called directly.
 
 export { MessageAssembler } from "./assembler.ts";
-export { describeError, type Failure, isRetryable, retryAfterMs } from "./failure.ts";
+export { describeError, isRetryable, retryAfterMs } from "./failure.ts";
 export type * from "./port.ts";
-export { type PromptSources, type ReasoningKept, toPrompt } from "./prompt.ts";
+export { toPrompt } from "./prompt.ts";
 export { resolveModel } from "./resolve.ts";
 export { defaultRetry, type RetryPolicy, retryDelay } from "./retry.ts";
 export { streamModel } from "./stream.ts";

@@ -5,7 +5,7 @@
 
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
-import { inSpecShape } from "./specification.ts";
+import { inSpecShape, isPlain, markPlain } from "./specification.ts";
 
 /** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
 export type ReasoningKept = "turn" | "all";
@@ -24,6 +24,8 @@ interface Prepared {
   readonly messages: PromptMessage[];
   /** How many messages of the history are in it. */
   count: number;
+  /** Whether all of them fit every version of the specification. */
+  isPlain: boolean;
 }
 
 const preparedOf = new WeakMap<readonly Message[], Prepared>();
@@ -33,20 +35,25 @@ export function toPrompt({ instructions, history, turn, reasoning }: PromptSourc
   const system: PromptMessage[] = instructions ? [{ role: "system", content: instructions }] : [];
   const recent: PromptMessage[] = [];
   for (const message of turn) prepare(message, true, recent);
-  return system.concat(prepareHistory(history, reasoning), recent);
+  const before = prepareHistory(history, reasoning);
+  const prompt = system.concat(before.messages, recent);
+  if (before.isPlain && recent.every(isPlain)) markPlain(prompt);
+  return prompt;
 }
 
-function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): readonly PromptMessage[] {
-  if (history.length === 0) return [];
+function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): Prepared {
   let prepared = preparedOf.get(history);
   if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
-    prepared = { reasoning, messages: [], count: 0 };
+    prepared = { reasoning, messages: [], count: 0, isPlain: true };
     preparedOf.set(history, prepared);
   }
+  const { messages } = prepared;
+  const known = messages.length;
   for (; prepared.count < history.length; prepared.count++) {
-    prepare(history[prepared.count]!, reasoning === "all", prepared.messages);
+    prepare(history[prepared.count]!, reasoning === "all", messages);
   }
-  return prepared.messages;
+  for (let i = known; i < messages.length; i++) prepared.isPlain &&= isPlain(messages[i]!);
+  return prepared;
 }
 
 /** Adds the message as a provider takes it, or nothing when nothing is left of it. */

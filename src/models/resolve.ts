@@ -81,7 +81,7 @@ type Provider = ((modelId: string) => unknown) & { languageModel?: (modelId: str
 async function loadPackage(name: string, choice: string): Promise<Record<string, unknown>> {
   try {
     // The name is a value and the hints say so, or bundlers would demand every provider there is.
-    return await import(/* @vite-ignore */ /* webpackIgnore: true */ /* turbopackIgnore: true */ name);
+    return await import(/* @vite-ignore */ /* webpackIgnore: true */ name);
   } catch (error) {
     // A package that is there but lacks one of its own is another failure: it is told as it is.
     if (!isMissing(error, name)) throw error;

@@ -121,6 +121,11 @@ describe("V3", () => {
     ]);
   });
 
+  test("a message of nothing that V3 knows is left out", () => {
+    const content = [{ type: "custom", kind: "a.b" }] as Part[];
+    expect(forSpecification([{ role: "assistant", content }], v3)).toEqual([]);
+  });
+
   test("parts that V3 does not know are left out", () => {
     const content = [
       { type: "custom", kind: "a.b" },

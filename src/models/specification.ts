@@ -11,12 +11,33 @@ export function forSpecification(
   prompt: readonly PromptMessage[],
   model: Pick<LanguageModel, "specificationVersion" | "provider">,
 ): PromptMessage[] {
-  return prompt.map((message) => {
+  // Looking at every message of a long conversation at every call would make calls dearer as it grows.
+  if (plain.has(prompt)) return prompt as PromptMessage[];
+  const made: PromptMessage[] = [];
+  for (const message of prompt) {
     const shaped = inSpecShape(message);
-    if (typeof shaped.content === "string" || !shaped.content.some(needsChange)) return shaped;
+    if (typeof shaped.content === "string" || isPlain(shaped)) {
+      made.push(shaped);
+      continue;
+    }
     const content = model.specificationVersion === "v4" ? shaped.content.map(toV4) : toV3(shaped.content, model);
-    return { ...shaped, content };
-  });
+    // Providers refuse a message with nothing in it.
+    if (content.length > 0) made.push({ ...shaped, content });
+  }
+  return made;
+}
+
+/** Prompts of which every message is known to fit both versions as it is. */
+const plain = new WeakSet<readonly PromptMessage[]>();
+
+/** Says that the prompt needs no change; whoever makes another one of it must say so again. */
+export function markPlain(prompt: readonly PromptMessage[]): void {
+  plain.add(prompt);
+}
+
+/** Whether the message fits both versions as it is. */
+export function isPlain({ content }: PromptMessage): boolean {
+  return typeof content === "string" || !content.some(needsChange);
 }
 
 /** System messages are a text, all others are parts. */

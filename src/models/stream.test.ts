@@ -155,6 +155,13 @@ describe("the call", () => {
     expect(Object.keys(await options({})).sort()).toEqual(["abortSignal", "prompt"]);
   });
 
+  test("what settings carry beside is not passed on", async () => {
+    const settings = { instructions: "x", tools: { a: 1 }, toolChoice: "none", prompt: [1], temperature: undefined };
+    const said = await options({ settings: settings as object });
+    expect(Object.keys(said).sort()).toEqual(["abortSignal", "prompt"]);
+    expect(said.prompt).toEqual([]);
+  });
+
   test("settings have the specification's names", async () => {
     const settings = {
       temperature: 0.5,

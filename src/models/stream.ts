@@ -82,17 +82,25 @@ class PartStream implements AsyncIterableIterator<ModelPart, undefined> {
 /** Nobody is left to hear why a stream could not be closed properly. */
 function ignore(): void {}
 
+/** The settings that have the specification's own names. Settings may carry more, which is nobody's business there. */
+const sameNamed = [
+  "temperature",
+  "topP",
+  "topK",
+  "maxOutputTokens",
+  "presencePenalty",
+  "frequencyPenalty",
+  "seed",
+  "headers",
+  "providerOptions",
+] as const;
+
 function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<string, unknown> {
-  const { model, tools, toolChoice, responseSchema } = request;
-  // The other settings have the specification's names.
-  const { stop, reasoning, ...settings } = request.settings;
-  const options: Record<string, unknown> = {
-    ...settings,
-    prompt: forSpecification(request.prompt, model),
-    abortSignal,
-  };
-  if (stop) options.stopSequences = stop;
-  if (reasoning && model.specificationVersion === "v4") options.reasoning = reasoning;
+  const { model, tools, toolChoice, settings, responseSchema } = request;
+  const options: Record<string, unknown> = { prompt: forSpecification(request.prompt, model), abortSignal };
+  for (const key of sameNamed) if (settings[key] !== undefined) options[key] = settings[key];
+  if (settings.stop) options.stopSequences = settings.stop;
+  if (settings.reasoning && model.specificationVersion === "v4") options.reasoning = settings.reasoning;
   if (responseSchema) options.responseFormat = { type: "json", schema: responseSchema };
   if (tools.length > 0) {
     options.tools = tools;

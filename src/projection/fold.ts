@@ -80,16 +80,18 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.committed"(view, fact) {
     const { at, seq: to } = fact;
     const turn = takeTurn(view, fact);
-    // P5: it builds on those that wait before it, so they are saved with it.
-    const before = view.staged.filter(({ from }) => from < turn.from);
-    view.staged = view.staged.filter(({ from }) => from > turn.from);
-    for (const each of before) close(view, each, { at, to, status: "committed" });
-    close(view, turn, { at, to, status: "committed", ...outcomeOf(fact) });
+    if (view.staged.length > 0) {
+      // P5: it builds on those that wait before it, so they are saved with it.
+      const before = view.staged.filter(({ from }) => from < turn.from);
+      view.staged = view.staged.filter(({ from }) => from > turn.from);
+      for (const each of before) close(view, each, { at, to, status: "committed" });
+    }
+    close(view, turn, { at, to, status: "committed", outcome: outcomeOf(fact) });
   },
   "turn.ended"(view, fact) {
     const { at, seq: to, status } = fact;
     const error = fact.error && { error: fact.error as JsonObject };
-    endTurn(view, takeTurn(view, fact), { at, to, status, ...outcomeOf(fact), ...error });
+    endTurn(view, takeTurn(view, fact), { at, to, status, outcome: { ...outcomeOf(fact), ...error } });
   },
   "turn.discarded"(view, fact) {
     takeTurn(view, fact);
@@ -149,25 +151,26 @@ function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void 
   view.messages = messages;
 }
 
-interface TurnEnd<Status extends TurnStatus = TurnStatus> extends TurnOutcome {
+interface TurnEnd<Status extends TurnStatus = TurnStatus> {
   readonly at: number;
   readonly to: number;
   readonly status: Status;
+  readonly outcome?: TurnOutcome;
 }
 
 /** Ends a turn that was cut off; P5: behind one that waits to be saved, it waits too. */
 function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | "failed">): void {
-  const { at: _at, to: _to, status: ended, ...outcome } = end;
+  const { status: ended, outcome = {} } = end;
   if (view.staged.some(({ from }) => from < turn.from)) view.staged.push({ ...turn, ended, outcome });
   else close(view, turn, end);
 }
 
-function close(view: BranchView, turn: OpenTurn, { at, to, ...end }: TurnEnd): void {
+function close(view: BranchView, turn: OpenTurn, { at, to, status: closed, outcome }: TurnEnd): void {
   const { id, from, startedAt, runs, messages, set } = turn;
-  const { status, ...outcome } = turn.ended ? { ...end, status: turn.ended } : end;
+  const status = turn.ended ?? closed;
   for (const message of answerDangling(messages)) view.messages.push(message);
   view.turns.push({ id, status, from, to, startedAt, endedAt: at, runs, ...turn.outcome, ...outcome });
-  view.state = mergePatch(view.state, set);
+  if (Object.keys(set).length > 0) view.state = mergePatch(view.state, set);
   forgetInteractions(view, id);
 }
 
@@ -178,7 +181,7 @@ function closeAll(view: BranchView, end: { at: number; to: number; reason: strin
     for (const turn of view.staged) close(view, turn, { at, to, status: "committed" });
     view.staged = [];
   }
-  if (view.open) endTurn(view, view.open, { at, to, status: "interrupted", reason });
+  if (view.open) endTurn(view, view.open, { at, to, status: "interrupted", outcome: { reason } });
   view.open = null;
 }
 
@@ -199,7 +202,7 @@ function truncate(view: BranchView, keep: { messages: number; answered?: string[
 
 /** Takes the fact's turn out of the view: the open one, or one that waits to be saved. */
 function takeTurn(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
-  const staged = view.staged.find(({ id }) => id === fact.turnId);
+  const staged = view.staged.length > 0 && view.staged.find(({ id }) => id === fact.turnId);
   if (staged) {
     view.staged = view.staged.filter((turn) => turn !== staged);
     return staged;
@@ -235,8 +238,9 @@ function forgetInteractions(view: BranchView, turnId: string): void {
 
 function messageOf(fact: Fact<"message.added">): Message {
   const { id, at, turnId, role, content, partial, providerOptions } = fact;
-  const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
-  return { id, role, content, createdAt: at, turnId, ...optional } as Message;
+  const message = { id, role, content, createdAt: at, turnId };
+  if (!partial && !providerOptions) return message as Message;
+  return { ...message, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Message;
 }
 
 function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Draft, Fact } from "../events/index.ts";
 import { fold } from "./fold.ts";
-import { type BranchView, copyView } from "./view.ts";
+import { type BranchView, copyUnclosed, copyView } from "./view.ts";
 
 /** The keys of a branch row's header. */
 export interface RowHeader {
@@ -24,7 +24,7 @@ export interface RowHeader {
 export function turnPatch(view: BranchView, drafts: readonly Draft[]): JsonObject {
   const rewrites = drafts.some(({ type }) => type === "branch.reverted" || type === "history.compacted");
   // Facts of a turn only add messages, so they can be folded without those that are there.
-  const after = rewrites ? copyView(view) : copyView({ ...view, messages: [], turns: [] });
+  const after = rewrites ? copyView(view) : copyUnclosed(view);
   for (const draft of drafts) fold(after, { ...draft, seq: after.seq + 1 } as Fact);
   const messages = after.messages.length + (rewrites ? 0 : view.messages.length);
   const turn = unclosedTurn(after);

@@ -28,6 +28,7 @@ export function addResult(messages: Message[], fact: Fact<"tool.returned">): voi
  */
 export function answerDangling(messages: readonly Message[]): Message[] {
   const answered = messages.slice();
+  if (!messages.some(hasCalls)) return answered;
   for (let i = 0; i < answered.length; i++) {
     const message = answered[i]!;
     const calls = callsOf(message);
@@ -41,6 +42,10 @@ export function answerDangling(messages: readonly Message[]): Message[] {
     putResults(answered, i, results, message.createdAt);
   }
   return answered;
+}
+
+function hasCalls({ role, content }: Message): boolean {
+  return role === "assistant" && typeof content !== "string" && content.some((part) => part.type === "tool-call");
 }
 
 const notExecuted = "Not executed: the turn was closed before this call had a result.";

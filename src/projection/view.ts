@@ -128,12 +128,26 @@ export function copyTurn(turn: OpenTurn): OpenTurn {
 
 /** A view that can be folded further without changing this one. */
 export function copyView(view: BranchView): BranchView {
+  const copy = copyUnclosed(view);
+  copy.messages = view.messages.slice();
+  copy.turns = view.turns.slice();
+  return copy;
+}
+
+/** The same without the messages and records of closed turns. */
+export function copyUnclosed(view: BranchView): BranchView {
+  const { seq, createdAt, updatedAt, header, fork, state } = view;
   return {
-    ...view,
-    messages: view.messages.slice(),
-    turns: view.turns.slice(),
+    seq,
+    createdAt,
+    updatedAt,
+    header,
+    fork,
+    messages: [],
+    turns: [],
     staged: view.staged.map(copyTurn),
     open: view.open && copyTurn(view.open),
+    state,
     interactions: view.interactions.slice(),
     compactions: view.compactions.slice(),
   };

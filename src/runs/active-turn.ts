@@ -68,7 +68,7 @@ export class ActiveTurn {
       answerMs: plan.limits.answerMs,
       signal,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
-      write: (draft) => this.write(draft),
+      write: (...drafts) => this.write(...drafts),
       watch: (until) => this.#watch(until),
     });
     for (const fact of earlier) this.#see(fact);

@@ -1,21 +1,27 @@
 // Asking: questions of a run to a person or a client. It owns what is known of this turn's interactions, from the log.
 //   A1. A question is a fact before anybody sees it, and its answer is a fact before it takes effect.
-//   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction.
+//   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction. About a call it has
+//       to show the same, too: an answer holds for the arguments that were shown.
 //   A3. Of an answer and an expiry, the one that is first in the log counts.
 
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import type { Answer, Question } from "../middleware/index.ts";
 import { Parked } from "./endings.ts";
 
 interface Asked {
   readonly id: string;
+  /** What it shows of its call, as text. */
+  readonly shown: string | undefined;
   /** The call it lets through, if it stands before one: a permission, but not one to run the call again. */
   readonly gates: string | undefined;
   readonly expiresAt: number | undefined;
   settled?: Answer;
+  /** Everybody who waits for it waits for this. */
+  waiting?: Promise<Answer> | undefined;
+  wake?: (answer: Answer) => void;
 }
 
 export interface AskingOptions {
@@ -26,16 +32,24 @@ export interface AskingOptions {
   readonly signal: AbortSignal;
   /** What to do with a question now: depends on who listens. */
   policy(): "wait" | "park" | "deny";
-  write(draft: Draft): Promise<unknown>;
+  write(...drafts: Draft[]): Promise<unknown>;
   /** Resolves when there may be new facts; they are then shown to see(). */
   watch(signal: AbortSignal): Promise<void>;
 }
 
+/** What the longest timer holds. */
+const longestSleepMs = 2 ** 31 - 1;
+/** How soon the log is looked at again after that failed. */
+const lookAgainMs = 1000;
+
 export class Asking {
   readonly #options: AskingOptions;
+  /** By name, the newest. */
   readonly #asked = new Map<string, Asked>();
-  readonly #names = new Map<string, string>();
-  readonly #waiting = new Map<string, (answer: Answer) => void>();
+  readonly #byId = new Map<string, Asked>();
+  /** Questions on their way into the log. */
+  readonly #opening = new Map<string, Promise<Asked>>();
+  #waiting = 0;
   #isWatching = false;
 
   constructor(options: AskingOptions) {
@@ -45,10 +59,12 @@ export class Asking {
   /** Told of every fact of the turn, in order. */
   see(fact: Fact | UnknownFact): void {
     if (fact.type === "interaction.opened") {
-      const name = nameOf(fact);
-      this.#names.set(fact.id, name);
+      const { id, expiresAt } = fact;
       const gates = fact.kind === "permission" && !fact.key?.startsWith("again") ? fact.callId : undefined;
-      this.#asked.set(name, { id: fact.id, gates, expiresAt: fact.expiresAt });
+      const shown = fact.callId === undefined ? undefined : JSON.stringify(fact.request);
+      const asked = { id, shown, gates, expiresAt };
+      this.#asked.set(nameOf(fact), asked);
+      this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
       const by = fact.by === undefined ? {} : { by: fact.by };
       this.#settle(fact.interactionId, { answered: true, answer: fact.answer, ...by });
@@ -64,83 +80,109 @@ export class Asking {
   }
 
   async ask(question: Question): Promise<Answer> {
-    const name = nameOf(question);
-    const known = this.#asked.get(name);
+    const text = encodeJson(question.request, "A question", factLimits);
+    const shown = question.callId === undefined ? undefined : text;
+    const before = this.#asked.get(nameOf(question));
+    const known = before?.shown === shown ? before : undefined;
     if (known?.settled) return known.settled;
     const policy = this.#options.policy();
-    if (policy === "deny") return this.#nobody(known);
-    if (!known) await this.#open(question);
-    const { id, settled, expiresAt } = this.#asked.get(name)!;
-    if (settled) return settled;
+    if (policy === "deny") {
+      if (before && !before.settled) await this.#options.write(this.#expiry(before, "nobody"));
+      return (known && this.#byId.get(known.id)?.settled) ?? { answered: false, reason: "nobody" };
+    }
+    const asked = known ?? (await this.#open(question, shown, before));
+    if (asked.settled) return asked.settled;
     if (policy === "park") throw new Parked("question");
-    return this.#wait(id, expiresAt);
+    asked.waiting ??= this.#wait(asked);
+    return asked.waiting;
   }
 
-  async #open({ kind, request, callId, key, expiresInMs }: Question): Promise<void> {
-    const { turnId, clock, ids, answerMs, write } = this.#options;
-    const at = clock.now();
-    const isParked = this.#options.policy() === "park" && expiresInMs === undefined;
+  /** One interaction, also for those who ask before it is written (A2). */
+  #open(question: Question, shown: string | undefined, before: Asked | undefined): Promise<Asked> {
+    const name = `${nameOf(question)}\n${shown ?? ""}`;
+    const opening = this.#opening.get(name) ?? this.#write(question, before).finally(() => this.#opening.delete(name));
+    this.#opening.set(name, opening);
+    return opening;
+  }
+
+  async #write({ kind, request, callId, key, expiresInMs }: Question, before: Asked | undefined): Promise<Asked> {
+    const { turnId, clock, ids, answerMs, policy, write } = this.#options;
+    const [id, at] = [ids.next(), clock.now()];
     // A question that nobody waits for has all the time it needs, unless it says otherwise.
-    const expiry = isParked ? {} : { expiresAt: at + (expiresInMs ?? answerMs) };
-    const optional = { ...(callId && { callId }), ...(key && { key }), ...expiry };
-    await write({ type: "interaction.opened", id: ids.next(), at, turnId, kind, request, ...optional } as Draft);
+    const timeMs = expiresInMs ?? (policy() === "park" ? Number.POSITIVE_INFINITY : answerMs);
+    const expiresAt = Number.isFinite(timeMs) ? { expiresAt: Math.max(0, Math.ceil(at + timeMs)) } : {};
+    const optional = { ...(callId && { callId }), ...(key && { key }), ...expiresAt };
+    const outdated = before && !before.settled ? [this.#expiry(before, "changed")] : [];
+    await write(...outdated, { type: "interaction.opened", id, at, turnId, kind, request, ...optional } as Draft);
+    return this.#byId.get(id)!;
   }
 
-  async #nobody(known: Asked | undefined): Promise<Answer> {
-    if (known) await this.#expire(known.id, "nobody");
-    return known?.settled ?? { answered: false, reason: "nobody" };
-  }
-
-  async #wait(id: string, expiresAt: number | undefined): Promise<Answer> {
-    const { signal, clock } = this.#options;
-    const answered = new AbortController();
+  async #wait(asked: Asked): Promise<Answer> {
+    const { signal } = this.#options;
+    const over = new AbortController();
     const answer = new Promise<Answer>((resolve, reject) => {
-      this.#waiting.set(id, resolve);
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: answered.signal });
+      asked.wake = resolve;
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over.signal });
       if (signal.aborted) reject(signal.reason);
     });
+    this.#waiting += 1;
     void this.#watch();
+    const late = this.#pass(asked, AbortSignal.any([signal, over.signal])).then(() => answer);
     try {
-      if (expiresAt === undefined) return await answer;
-      const stop = AbortSignal.any([signal, answered.signal]);
-      const late = clock.sleep(Math.max(0, expiresAt - clock.now()), stop).then(async () => {
-        if (!stop.aborted) await this.#expire(id, "no answer");
-        return answer;
-      });
       return await Promise.race([answer, late]);
     } finally {
-      answered.abort();
-      this.#waiting.delete(id);
+      over.abort();
+      this.#waiting -= 1;
+      asked.waiting = undefined;
     }
   }
 
-  async #expire(interactionId: string, reason: string): Promise<void> {
-    const { clock, ids, write } = this.#options;
-    await write({ type: "interaction.expired", id: ids.next(), at: clock.now(), interactionId, reason });
+  /** Lets the question's time pass and says so in the log. */
+  async #pass(asked: Asked, stop: AbortSignal): Promise<void> {
+    const { clock, write } = this.#options;
+    const { expiresAt } = asked;
+    if (expiresAt === undefined) return;
+    while (!stop.aborted && clock.now() < expiresAt) {
+      await clock.sleep(Math.min(expiresAt - clock.now(), longestSleepMs), stop);
+    }
+    if (!stop.aborted) await write(this.#expiry(asked, "no answer"));
+  }
+
+  #expiry({ id: interactionId }: Asked, reason: string): Draft {
+    const { clock, ids } = this.#options;
+    return { type: "interaction.expired", id: ids.next(), at: clock.now(), interactionId, reason };
   }
 
   /** A3: the first one settles it. */
   #settle(interactionId: string, answer: Answer): void {
-    const asked = this.#asked.get(this.#names.get(interactionId) ?? "");
+    const asked = this.#byId.get(interactionId);
     if (!asked || asked.settled) return;
     asked.settled = answer;
-    this.#waiting.get(interactionId)?.(answer);
+    asked.wake?.(answer);
   }
 
   /** Looks at the log while somebody waits for an answer that another process may write. */
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    const { signal, watch } = this.#options;
-    try {
-      while (this.#waiting.size > 0 && !signal.aborted) await watch(signal);
-    } finally {
-      this.#isWatching = false;
+    const { signal, clock, watch } = this.#options;
+    while (this.#waiting > 0 && !signal.aborted) {
+      // A look that fails settles nothing: what is wrong shows when the run itself reads or writes.
+      await watch(signal).catch(() => clock.sleep(lookAgainMs, signal));
     }
+    this.#isWatching = false;
   }
 }
 
-function nameOf({ kind, callId, key }: { kind: string; callId?: string | undefined; key?: string | undefined }): string {
+function nameOf({
+  kind,
+  callId,
+  key,
+}: {
+  kind: string;
+  callId?: string | undefined;
+  key?: string | undefined;
+}): string {
   return `${kind}\n${callId ?? ""}\n${key ?? ""}`;
 }
 

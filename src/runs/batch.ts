@@ -1,12 +1,13 @@
 // A batch: the calls of one message. They run side by side; each result is written as it arrives, and the model gets them
 // in the order in which it asked.
 
+import { failpoint } from "../base/failpoint.ts";
 import type { Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { type CallScope, outputOf, returned } from "./call.ts";
-import { Parked } from "./endings.ts";
 import type { Span } from "./emit.ts";
+import { Parked } from "./endings.ts";
 
 export interface Batch {
   readonly messageId: string;
@@ -47,11 +48,18 @@ async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<T
     const scope: CallScope = { turn, ...batch, span: turn.emitter.span(batch.span), slots };
     const output = await outputOf(scope, call);
     if (turn.signal.aborted) throw turn.signal.reason;
-    if (writesEach) await turn.write(returned(turn, call, output));
+    if (writesEach) {
+      await turn.write(returned(turn, call, output));
+      failpoint("run.result.written");
+    }
     return output;
   };
   // All of them, also when one fails: what the others did must be written before the turn ends or is parked.
-  const ends = await untilAborted(turn.signal, Promise.allSettled(calls.map(one)));
+  const ends = await untilAborted(turn.signal, Promise.allSettled(calls.map(one))).catch(async (reason) => {
+    // What is being written at this moment is shown before the run ends.
+    await turn.log.settle();
+    throw reason;
+  });
   const failed = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
   const worst = failed.find((reason) => !(reason instanceof Parked)) ?? failed[0];
   if (!writesEach) await writeTogether(turn, calls, ends);
@@ -69,6 +77,7 @@ async function writeTogether(
     return end.status === "fulfilled" ? [returned(turn, call, end.value)] : [];
   });
   if (drafts.length > 0) await turn.write(...drafts);
+  failpoint("run.result.written");
 }
 
 /** A tool that ignores its signal holds nobody up. */

@@ -1,6 +1,7 @@
 // One tool call, from what the model asked to what it gets to read. Whatever goes wrong with it becomes a result.
 
 import { BoughError } from "../base/errors.ts";
+import { failpoint } from "../base/failpoint.ts";
 import type { Json } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolCallContext } from "../middleware/index.ts";
@@ -105,10 +106,11 @@ async function execute(pending: Pending, hook: ToolCallContext, input: unknown):
   const { toolCallId: callId, toolName } = call;
   if (tool.effect === "once" && tool.execute && (starts > 0 || turn.asking.isGated(callId))) {
     await turn.write({ ...turn.stamp(), type: "tool.started", turnId: turn.turnId, callIds: [callId] });
+    failpoint("run.tool.started");
   }
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
   if (!tool.execute) return askClient(turn, call, hook.input);
-  return runTool(tool, input, toolContext(pending), {
+  const output = await runTool(tool, input, toolContext(pending), {
     clock: turn.context.clock,
     random: turn.plan.random,
     onError: async (error) => {
@@ -118,6 +120,8 @@ async function execute(pending: Pending, hook: ToolCallContext, input: unknown):
     onRetry: ({ error, ...again }) =>
       turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span),
   });
+  failpoint("run.tool.executed");
+  return output;
 }
 
 /** A tool that the connected client runs: its answer is the result. */

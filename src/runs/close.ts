@@ -5,6 +5,7 @@ import { type Message, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
+import { answerDangling } from "../projection/tools.ts";
 import { saveCheckpoint } from "../sessions/checkpoints.ts";
 import { latestOnly } from "../sessions/retention.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -37,11 +38,14 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
   const { reason, message, output } = finish;
   const messages = await turnMessages(turn, message);
   const text = textOf(messages.findLast(({ role }) => role === "assistant") ?? { content: "" });
+  // Until it is written, it is what a person may have seen of a turn that could still fail.
+  turn.partial = message;
   await summarise(turn, { status: "completed", reason, text, messages });
   const close = { ...closing(turn), reason, ...(message && { messages: [message] }) };
   const { persistAfterTurn } = turn.plan;
-  await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
-  if (turn.plan.durable && (turn.plan.durable.checkpoints ?? "per-turn") === "per-turn") await checkpointTurn(turn);
+  const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
+  const { durable } = turn.plan;
+  if (durable && (durable.checkpoints ?? "per-turn") === "per-turn") await checkpointTurn(turn, facts.at(-1)!.seq);
   return { ...resultOf(turn, messages), status: "completed", reason, text, ...(output !== undefined && { output }) };
 }
 
@@ -53,10 +57,12 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
   const status = isInterrupted ? "interrupted" : "failed";
   const error = isInterrupted ? undefined : failureOf(cause);
   const reason = isInterrupted ? cause.reason : error!.code;
-  const messages = await turnMessages(turn, turn.partial);
+  const messages = answerDangling(await turnMessages(turn, turn.partial));
   const text = textOf(turn.partial ?? { content: "" });
-  if (error) turn.emitter.live({ type: "error-report", source: "run", error: describeError(error) });
-  await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch(() => {});
+  if (error) report(turn, "run", error);
+  await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch((failure) =>
+    report(turn, "middleware", failure),
+  );
   const { message, code } = error ?? {};
   const close = {
     ...closing(turn),
@@ -71,6 +77,11 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
 
 /** Gives the branch back and leaves the turn open: whoever brings the answer resumes it. */
 async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
+  const set = turn.state.branchPatch();
+  // The calls that changed it have their results and don't run again.
+  if (Object.keys(set).length > 0) {
+    await turn.write({ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set });
+  }
   await turn.held.release();
   const { interactions } = await turn.view();
   const open = interactions.filter(({ turnId }) => turnId === turn.turnId);
@@ -89,6 +100,9 @@ function closing(turn: ActiveTurn) {
   return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
 }
 
+/** Turns whose afterTurn hooks were called: that happens once, also when one of them makes the turn fail. */
+const summarised = new WeakSet<ActiveTurn>();
+
 async function summarise(
   turn: ActiveTurn,
   end: {
@@ -100,8 +114,10 @@ async function summarise(
   },
 ): Promise<void> {
   const { afterTurn } = turn.plan.pipeline;
+  if (!afterTurn || summarised.has(turn)) return;
+  summarised.add(turn);
   const { iterations, usage } = turn;
-  await afterTurn?.(turn.hook, { ...end, iterations, usage });
+  await afterTurn(turn.hook, { ...end, iterations, usage });
 }
 
 /** The turn's messages with the one that is about to be written. */
@@ -118,14 +134,19 @@ function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
   return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage };
 }
 
-async function checkpointTurn(turn: ActiveTurn): Promise<void> {
-  const retention = turn.plan.durable?.retention ?? latestOnly();
-  const { id, step } = await saveCheckpoint(turn.context, turn.held.ref, {
-    step: turn.iterations,
-    source: "turn",
-    retention,
-  });
-  turn.emitter.live({ type: "checkpoint-save", checkpointId: id, step });
+/** Names the end of the turn, wherever the branch is by now. The turn is closed: a failure here does not change that. */
+async function checkpointTurn({ context, plan, held, iterations, emitter }: ActiveTurn, seq: number): Promise<void> {
+  const retention = plan.durable?.retention ?? latestOnly();
+  try {
+    const { id, step } = await saveCheckpoint(context, held.ref, { seq, step: iterations, source: "turn", retention });
+    emitter.live({ type: "checkpoint-save", checkpointId: id, step });
+  } catch (error) {
+    report({ emitter }, "run", error);
+  }
+}
+
+function report({ emitter }: Pick<ActiveTurn, "emitter">, source: "run" | "middleware", error: unknown): void {
+  emitter.live({ type: "error-report", source, error: describeError(error) });
 }
 
 /** Whatever was thrown, as the one kind of error there is. */

@@ -1,6 +1,7 @@
 // What an agent and a run can be told.
 
 import type { Clock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AgentStamp, NewMessage, Part } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
@@ -103,15 +104,22 @@ export interface RunPlan extends AgentSettings {
   /** What the model is told of them. */
   readonly toolSpecs: readonly ToolSpec[];
   readonly pipeline: Pipeline;
-  readonly config: RunConfig;
+  readonly config: Omit<RunConfig, keyof ModelSettings>;
+  /** What every model call of the run asks for. */
+  readonly settings: ModelSettings;
   readonly output?: OutputSchema<unknown>;
   readonly questions?: "wait" | "park" | "deny";
   readonly metadata?: JsonObject;
 }
 
-/** The messages an input stands for. */
+/** The messages an input stands for; `invalid_argument` for one that says nothing, which no provider takes. */
 export function messagesOf(input: RunInput): readonly NewMessage[] {
-  if (typeof input === "string") return [{ role: "user", content: input }];
-  if (input.length === 0 || "role" in input[0]!) return input as readonly NewMessage[];
-  return [{ role: "user", content: input as readonly Part[] }];
+  const isList = typeof input !== "string" && input.length > 0 && "role" in input[0]!;
+  const messages = isList
+    ? (input as readonly NewMessage[])
+    : [{ role: "user", content: input as string | readonly Part[] } as const];
+  if (messages.some(({ content }) => content.length === 0)) {
+    throw new BoughError("invalid_argument", "A run needs input that says something, or none at all to resume.");
+  }
+  return messages;
 }

@@ -2,6 +2,7 @@
 // the agent's subscribers.
 //   E1. Kept events are emitted after the store has acknowledged them, in the order of the log.
 //   E2. Nothing is built for nobody: without a reader and without subscribers a live event costs two comparisons.
+//   E3. run-end is the last live event: work that was abandoned shows nothing any more. Facts still come through.
 
 import type { Clock } from "../base/clock.ts";
 import type { Mailbox } from "../base/mailbox.ts";
@@ -29,6 +30,7 @@ export class Emitter {
   readonly #clock: Clock;
   #routing: Routing & { turnId?: string };
   #spans = 0;
+  #isOver = false;
 
   constructor(options: { mailbox: Mailbox<BoughEvent>; hub: Hub; clock: Clock; routing: Routing }) {
     this.#mailbox = options.mailbox;
@@ -55,9 +57,15 @@ export class Emitter {
   }
 
   live(draft: LiveDraft, span?: Span): void {
-    if (!this.isHeard) return;
+    if (this.#isOver || !this.isHeard) return;
     const routing = span ? { ...this.#routing, ...span } : this.#routing;
     this.#send(liveEvent(draft, { ...routing, at: this.#clock.now() }));
+  }
+
+  /** The end of the run (E3). */
+  end(draft: LiveDraft<"run-end">): void {
+    this.live(draft);
+    this.#isOver = true;
   }
 
   kept(facts: readonly (Fact | UnknownFact)[], span?: Span): void {

@@ -36,7 +36,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
     const result = await work(execution, opened, emitter);
     const { status, reason, error } = result;
     const failure = error && { error: { message: error.message, code: error.code } };
-    emitter.live({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
+    emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
   } finally {
     outer?.removeEventListener("abort", abort);

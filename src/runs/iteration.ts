@@ -1,7 +1,7 @@
 // One iteration's model call: the request, its attempts, and what is shown while the model speaks.
 
 import { BoughError } from "../base/errors.ts";
-import type { NewMessage, Part, ToolCallPart } from "../events/index.ts";
+import type { LiveDraft, NewMessage, Part, ToolCallPart } from "../events/index.ts";
 import { callsOf } from "../events/index.ts";
 import type { IterationContext } from "../middleware/index.ts";
 import {
@@ -66,7 +66,7 @@ async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
       reasoning: config.sendReasoning ?? "turn",
     }),
     tools: plan.toolSpecs,
-    settings: config,
+    settings: plan.settings,
     ...(config.toolChoice !== undefined && { toolChoice: config.toolChoice }),
     ...(output && { responseSchema: output.jsonSchema }),
   };
@@ -78,7 +78,7 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, span: Span): Pr
     const id = context.ids.next();
     const assembler = new MessageAssembler();
     try {
-      await Promise.race([hear(turn, request, { id, assembler, span }), aborted(signal)]);
+      await untilAborted(signal, hear(turn, request, { id, assembler, span }));
       const { content, calls, finishReason, usage } = assembler;
       turn.addUsage(usage);
       return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
@@ -111,34 +111,38 @@ async function hear(
   const { wrapModelCall } = turn.plan.pipeline;
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
   const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
-  const isHeard = emitter.isHeard;
   for await (const part of stream) {
     if (signal.aborted) throw signal.reason;
     if (part.type === "error") throw part.error;
     assembler.add(part);
-    if (isHeard) show(turn, part, id, span);
+    if (!emitter.isHeard) continue;
+    const shown = shownOf(part, id);
+    if (shown) emitter.live(shown, span);
   }
   if (!assembler.isFinished) {
     throw new BoughError("model_failed", "The model's answer was cut off before its end.", { retryable: true });
   }
 }
 
-function show({ emitter }: ActiveTurn, part: ModelPart, messageId: string, span: Span): void {
+/** What is shown of a part; most parts are shown as they are. */
+function shownOf(part: ModelPart, messageId: string): LiveDraft | undefined {
   switch (part.type) {
     case "text-delta":
     case "reasoning-delta":
-      return emitter.live({ type: part.type, messageId, text: part.delta }, span);
+      return { type: part.type, messageId, text: part.delta };
     case "text-start":
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
-      return emitter.live({ type: part.type, messageId }, span);
+      return { type: part.type, messageId };
     case "tool-input-start":
-      return emitter.live({ type: part.type, messageId, callId: part.id, toolName: part.toolName }, span);
+      return { type: part.type, messageId, callId: part.id, toolName: part.toolName };
     case "tool-input-delta":
-      return emitter.live({ type: part.type, messageId, callId: part.id, text: part.delta }, span);
+      return { type: part.type, messageId, callId: part.id, text: part.delta };
     case "tool-input-end":
-      return emitter.live({ type: part.type, messageId, callId: part.id }, span);
+      return { type: part.type, messageId, callId: part.id };
+    default:
+      return undefined;
   }
 }
 
@@ -155,10 +159,12 @@ function failed(error: unknown): BoughError {
   return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
 }
 
-/** Never resolves; rejects when the signal aborts, so that a provider that ignores it holds nobody up. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+/** A provider that ignores the signal holds nobody up. */
+function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

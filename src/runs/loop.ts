@@ -1,5 +1,6 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
+import { failpoint } from "../base/failpoint.ts";
 import type { Message, NewMessage, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
@@ -44,6 +45,7 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
     await turn.write(messageDraft(turn, message));
+    failpoint("run.reply.written");
     const { messages } = await openTurn(turn);
     outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
   }

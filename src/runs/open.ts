@@ -1,6 +1,7 @@
 // Taking a branch: a run begins a turn, takes up the one that was left open, or goes on from a place in time.
 
 import { BoughError } from "../base/errors.ts";
+import { failpoint } from "../base/failpoint.ts";
 import type { Fact, NewMessage, UnknownFact } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { StateBag, TurnContext } from "../middleware/index.ts";
@@ -43,7 +44,7 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
     return openingOf(context, view, turn);
   };
-  const held = await holdTurn(context, ref, options, (view) => {
+  const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, (view) => {
     const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
     from = undefined;
     if (input) {
@@ -57,6 +58,7 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     from = view.open!.from;
     return opening;
   });
+  failpoint("run.turn.begun");
   const resumed = from !== undefined;
   const earlier = resumed ? await factsFrom(context, held, from!) : [];
   return { held, resumed, state: state!, earlier };

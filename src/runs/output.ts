@@ -16,23 +16,37 @@ export async function readOutput<Output>(
   schema: OutputSchema<Output>,
   text: string,
 ): Promise<{ readonly value: Output } | { readonly problem: string }> {
-  const found = parseJson(text);
-  if (found === undefined) return { problem: "It is not JSON." };
-  return schema.parse(found);
+  let refused: { readonly problem: string } | undefined;
+  for (const found of objectsIn(text)) {
+    const read = await schema.parse(found);
+    if ("value" in read) return read;
+    refused ??= read;
+  }
+  return refused ?? { problem: "It is not a JSON object." };
 }
 
-function parseJson(text: string): Json | undefined {
-  const fenced = /```(?:json)?\s*\n([\s\S]*?)```/.exec(text)?.[1];
-  const braces = /[[{][\s\S]*[\]}]/.exec(text)?.[0];
-  for (const candidate of [text, fenced, braces]) {
-    if (candidate === undefined) continue;
-    try {
-      return JSON.parse(candidate) as Json;
-    } catch {
-      // The next one may be it.
-    }
+/** The objects a text may mean: the whole of it, what is fenced, and from each brace to the last one. */
+function* objectsIn(text: string): Generator<JsonObject> {
+  const whole = parseObject(text);
+  if (whole) return yield whole;
+  for (const [, fenced] of text.matchAll(/```[^\n`]*\n([\s\S]*?)```/g)) {
+    const found = parseObject(fenced!);
+    if (found) yield found;
   }
-  return undefined;
+  const end = text.lastIndexOf("}") + 1;
+  for (let start = text.indexOf("{"); start >= 0 && start < end; start = text.indexOf("{", start + 1)) {
+    const found = parseObject(text.slice(start, end));
+    if (found) return yield found;
+  }
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text) as Json;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const mark = { bough: { repair: true } };

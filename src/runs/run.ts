@@ -55,12 +55,12 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
     return this.#mailbox[Symbol.asyncIterator]();
   }
 
-  /** The final answer's text; rejects with the error when the run failed, and with `aborted` when it was interrupted. */
+  /** The final answer's text; rejects with the error when the run failed, and with `aborted` when it has no answer yet. */
   async text(): Promise<string> {
     if (!this.#mailbox.isTaken) this.#mailbox.leave();
     const { status, text, error, reason } = await this.result;
     if (error) throw error;
-    if (status === "interrupted") throw new BoughError("aborted", `The run was interrupted: ${reason}.`);
+    if (status !== "completed") throw new BoughError("aborted", `The run was ${status}: ${reason}.`);
     return text;
   }
 

@@ -2,7 +2,7 @@
 // without an end in the log, of a process that is gone, did not end.
 
 import { BoughError } from "../base/errors.ts";
-import type { Json } from "../base/json.ts";
+import { encodeJson, factLimits, type Json } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { describeError } from "../models/index.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -13,21 +13,45 @@ export interface TaskRequest {
   readonly work: (signal: AbortSignal) => Promise<Json | undefined>;
 }
 
+/** How a task ended, as its fact says it. */
+type TaskEnd = Pick<Extract<Draft, { type: "task.ended" }>, "status" | "output" | "error">;
+
+/** The fact itself, and room for what stands in it beside the output. */
+const outputLimits = { ...factLimits, depth: factLimits.depth - 1, bytes: factLimits.bytes - 64 * 1024 };
+
 export async function startTask(turn: ActiveTurn, { name, callId, work }: TaskRequest): Promise<string> {
   const { turnId, held, plan } = turn;
   const stamp = turn.stamp();
   await turn.write({ ...stamp, type: "task.started", turnId, name, callId, runId: held.runId });
   const { signal } = plan.tasks;
-  const running = work(signal).then(
-    (output) => (signal.aborted ? { status: "cancelled" } : { status: "completed", ...(output !== undefined && { output }) }),
-    (error) => ({ status: signal.aborted ? "cancelled" : "failed", error: describeError(error) }),
-  );
-  plan.tasks.track(running.then((end) => endTask(turn, stamp.id, end)));
+  const end = Promise.race([endOf(work, signal), calledOff(signal)]);
+  plan.tasks.track(end.then((how) => writeEnd(turn, stamp.id, how)));
   return stamp.id;
 }
 
-async function endTask({ context, held, emitter }: ActiveTurn, taskId: string, end: object): Promise<void> {
-  const draft = { id: context.ids.next(), at: context.clock.now(), type: "task.ended", taskId, ...end } as Draft;
+/** Never rejects; an output that the log can't take is a failure. */
+async function endOf(work: TaskRequest["work"], signal: AbortSignal): Promise<TaskEnd> {
+  try {
+    const output = await work(signal);
+    if (output === undefined) return { status: "completed" };
+    encodeJson(output, "The output of a task", outputLimits);
+    return { status: "completed", output };
+  } catch (error) {
+    return { status: "failed", error: { ...describeError(error) } };
+  }
+}
+
+/** Whatever the work does then: a task that ignores its signal holds nobody up. */
+function calledOff(signal: AbortSignal): Promise<TaskEnd> {
+  return new Promise((resolve) => {
+    const end = () => resolve({ status: "cancelled" });
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}
+
+async function writeEnd({ context, held, emitter }: ActiveTurn, taskId: string, end: TaskEnd): Promise<void> {
+  const draft: Draft = { id: context.ids.next(), at: context.clock.now(), type: "task.ended", taskId, ...end };
   try {
     emitter.kept((await context.journal.append(held.ref, [draft])).facts);
   } catch (error) {

@@ -3,6 +3,7 @@
 //   L2. Every fact of the branch since the run began is shown once, in the order of the log, others' included.
 //   L3. A fact is shown after the store has acknowledged it.
 
+import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import type { Context } from "../sessions/context.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
@@ -52,23 +53,35 @@ export class TurnLog {
   }
 
   /** Writes through a function of the held turn, in its place among the appends: for the one that closes the turn. */
-  async last(close: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
-    while (this.#busy) await this.#busy;
-    const facts = await close();
-    await this.#showInOrder(facts);
-    return facts;
+  last(close: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
+    return this.#inTurn(async () => {
+      failpoint("run.turn.closing");
+      const facts = await close();
+      failpoint("run.turn.closed");
+      await this.#showInOrder(facts);
+      return facts;
+    });
   }
 
   /** Shows what others wrote since. */
-  async catchUp(): Promise<void> {
+  catchUp(): Promise<void> {
+    return this.#inTurn(() => this.#showNew(Number.MAX_SAFE_INTEGER));
+  }
+
+  /** Resolves when everything handed over so far is written and shown, or refused. */
+  async settle(): Promise<void> {
     while (this.#busy) await this.#busy;
-    const reading = this.#showNew(Number.MAX_SAFE_INTEGER);
-    this.#busy = reading
-      .catch(() => {})
-      .then(() => {
-        this.#busy = this.#waiting.length > 0 ? this.#flush() : undefined;
-      });
-    await reading;
+  }
+
+  /** Does what reads or shows when nothing else does; what becomes ready meanwhile is written afterwards. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#busy) await this.#busy;
+    const working = work();
+    const next = () => {
+      this.#busy = this.#waiting.length > 0 ? this.#flush() : undefined;
+    };
+    this.#busy = working.then(next, next);
+    return working;
   }
 
   async #flush(): Promise<void> {
@@ -81,7 +94,10 @@ export class TurnLog {
         const facts = await this.#held.append(...group.flatMap(({ drafts }) => drafts));
         await this.#showInOrder(facts);
         let at = 0;
-        for (const { drafts, resolve } of group) resolve(facts.slice(at, (at += drafts.length)));
+        for (const { drafts, resolve } of group) {
+          resolve(facts.slice(at, at + drafts.length));
+          at += drafts.length;
+        }
       } catch (error) {
         for (const { reject } of group) reject(error);
       }

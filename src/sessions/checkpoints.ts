@@ -3,12 +3,12 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BranchRef, CheckpointRecord } from "../log/store.ts";
+import { type BranchRef, type CheckpointRecord, refuse } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
-import type { Branch } from "./branch.ts";
+import type { Branch, BranchInfo } from "./branch.ts";
 import { loadBranch, resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
-import { forkBranch, revertBranch } from "./fork.ts";
+import { type ForkRequest, forkBranch, revertBranch } from "./fork.ts";
 import type { Retention } from "./retention.ts";
 
 /** What led to a checkpoint. */
@@ -37,6 +37,8 @@ export interface CheckpointRequest {
   readonly label?: string;
   readonly step?: number;
   readonly source?: CheckpointSource;
+  /** The position to name; the branch's newest by default. */
+  readonly seq?: number;
   /** Applied to the branch's checkpoints right after the save. */
   readonly retention?: Retention;
 }
@@ -47,9 +49,9 @@ export async function saveCheckpoint(
   request: CheckpointRequest = {},
 ): Promise<Checkpoint> {
   const ref = await resolveBranch(context, scope);
-  const { id = context.ids.next(), label, step, source = "manual", retention } = request;
+  const { id = context.ids.next(), label, step, source = "manual", seq, retention } = request;
   checkId(id, "checkpoint");
-  const { view } = await context.views.load(ref);
+  const view = await viewAt(context, ref, seq);
   const messages = completeMessages(view) + (view.open?.messages.length ?? 0);
   const data: JsonObject = {
     step: step ?? (view.open ? iterationsOf(view) : -1),
@@ -61,6 +63,13 @@ export async function saveCheckpoint(
   const record = await context.store.saveCheckpoint(ref, { id, seq: view.seq, data });
   if (retention) await applyRetention(context, ref, retention);
   return describe(ref, record);
+}
+
+async function viewAt(context: Context, ref: BranchRef, seq: number | undefined): Promise<BranchView> {
+  const { view } = await context.views.load(ref);
+  if (seq === undefined || seq === view.seq) return view;
+  if (!Number.isInteger(seq) || seq < 0 || seq > view.seq) throw refuse.notOnBranch(ref, seq, view.seq);
+  return context.views.loadAt(ref, seq);
 }
 
 /** The manifest, newest first: of one branch, or of every branch of the session. */
@@ -84,6 +93,7 @@ export async function loadAtCheckpoint(
   scope: Scope,
   checkpointId: string,
   options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
+  fork: (request: ForkRequest) => Promise<BranchInfo> = (request) => forkBranch(context, request),
 ): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
   const checkpoint = await findCheckpoint(context, ref, checkpointId);
@@ -92,7 +102,7 @@ export async function loadAtCheckpoint(
   const { ifStale = "refuse", newBranchId } = options;
   if (ifStale === "fork") {
     const request = { ...ref, fromSeq: checkpoint.seq, ...(newBranchId !== undefined && { newBranchId }) };
-    const { id } = await forkBranch(context, request);
+    const { id } = await fork(request);
     return loadBranch(context, { sessionId: ref.sessionId, branchId: id });
   }
   if (ifStale === "revert") {

@@ -22,7 +22,7 @@ export async function appendClaiming(
   drafts: readonly Draft[],
   { claim, ...options }: Omit<AppendOptions, "claim"> & { claim: Omit<ClaimOptions, "owner"> },
 ): Promise<Written> {
-  const asked = { ...claim, owner: context.owner };
+  const asked = { ...claim, owner: context.owner() };
   try {
     return await context.journal.append(ref, drafts, { ...options, claim: asked });
   } catch (error) {

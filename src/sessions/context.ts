@@ -12,8 +12,8 @@ export interface Context {
   readonly views: Views;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** The name under which this process claims runs. */
-  readonly owner: string;
+  /** The name under which this process claims runs; asked for when it is first needed, since most readers claim nothing. */
+  readonly owner: () => string;
 }
 
 export interface SessionsOptions {
@@ -24,7 +24,8 @@ export interface SessionsOptions {
 }
 
 export function createContext(store: Store, options: SessionsOptions): Context {
-  const { clock = systemClock, ids = randomIds, owner = processOwner() } = options;
+  const { clock = systemClock, ids = randomIds } = options;
+  const owner = () => options.owner ?? processOwner();
   const journal = new Journal(store);
   return { store, journal, views: new Views(store, journal), clock, ids, owner };
 }

@@ -2,7 +2,7 @@
 // process that runs the turn, another one, or one that comes after a crash. It takes no run slot.
 
 import { BoughError } from "../base/errors.ts";
-import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
+import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
 import type { Fact } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
@@ -21,7 +21,7 @@ export async function answerInteraction(
   options: { by?: string } = {},
 ): Promise<Fact> {
   const ref = await resolveBranch(context, scope);
-  encodeJson(answer, "An answer", metadataLimits);
+  checkAnswer(answer);
   for (;;) {
     const { view } = await context.views.load(ref);
     const open = view.interactions.find(({ id }) => id === interactionId);
@@ -29,7 +29,14 @@ export async function answerInteraction(
     if (!open) throw await notOpen(context, ref, interactionId);
     if (isOver(open, now)) throw closed(ref, interactionId, "expired");
     const by = options.by === undefined ? {} : { by: options.by };
-    const draft = { type: "interaction.answered", id: context.ids.next(), at: now, interactionId, answer, ...by } as const;
+    const draft = {
+      type: "interaction.answered",
+      id: context.ids.next(),
+      at: now,
+      interactionId,
+      answer,
+      ...by,
+    } as const;
     try {
       return (await context.journal.append(ref, [draft], { expectedSeq: view.seq })).facts[0]!;
     } catch (error) {
@@ -37,6 +44,16 @@ export async function answerInteraction(
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
   }
+}
+
+/** As much as a tool may return: a client's answer is its tool's result, and stands in a fact of its own and the tool's. */
+const answerLimits = { ...factLimits, depth: factLimits.depth - 1, bytes: factLimits.bytes - 64 * 1024 };
+
+function checkAnswer(answer: unknown): void {
+  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
+    throw new BoughError("invalid_argument", "An answer is an object.", { data: { what: "An answer" } });
+  }
+  encodeJson(answer, "An answer", answerLimits);
 }
 
 /** Whether nobody may answer any more. */

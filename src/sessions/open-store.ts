@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
+import { refuse } from "../log/index.ts";
 import type { Store } from "../log/store.ts";
 
 /**
@@ -22,31 +23,42 @@ export async function openStore(store: Store | string | undefined, options: { cl
   });
 }
 
-/** A store that is opened when it is first used: whoever has to wait anyway waits for that too. */
+/**
+ * A store that is opened when it is first used: whoever has to wait anyway waits for that too. One that can't be opened is
+ * tried again by whoever comes next; one that was closed stays closed, used before or not.
+ */
 export function lazyStore(store: Store | string | undefined, options: { clock: Clock }): Store {
   if (typeof store === "object") return store;
-  let opened: Record<string, unknown> | undefined;
-  let opening: Promise<Store> | undefined;
-  const open = async () => {
-    opening ??= openStore(store, options);
-    opened = (await opening) as unknown as Record<string, unknown>;
+  type Method = (...given: unknown[]) => unknown;
+  type Methods = Readonly<Record<string, Method>>;
+  let opened: Methods | undefined;
+  let opening: Promise<Methods> | undefined;
+  let isClosed = false;
+  const open = async (): Promise<Methods> => {
+    if (isClosed) throw refuse.closed();
+    opening ??= (openStore(store, options) as Promise<unknown> as Promise<Methods>).catch((error) => {
+      opening = undefined;
+      throw error;
+    });
+    opened = await opening;
     return opened;
   };
-  type Method = (...given: unknown[]) => unknown;
-  const methods = new Map<PropertyKey, Method>();
+  const close = async () => {
+    isClosed = true;
+    const open = await opening?.catch(() => undefined);
+    await open?.close?.();
+  };
+  const methods = new Map<string, Method>([["close", close]]);
   const methodOf = (name: string): Method => {
-    return (...given) =>
-      opened ? (opened[name] as Method)(...given) : open().then((store) => (store[name] as Method)(...given));
+    return (...given) => (opened ? opened[name]!(...given) : open().then((store) => store[name]!(...given)));
   };
   return new Proxy({} as Store, {
     get(_, name) {
       // Awaiting the store itself must not look like a promise.
       if (typeof name === "symbol" || name === "then") return undefined;
       if (name === "kind") return opened?.kind ?? "unopened";
-      // One that nobody used has nothing to close.
-      if (name === "close" && !opening) return async () => {};
-      let method = methods.get(name);
-      if (!method) methods.set(name, (method = methodOf(name)));
+      const method = methods.get(name) ?? methodOf(name);
+      methods.set(name, method);
       return method;
     },
   });

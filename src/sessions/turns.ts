@@ -16,6 +16,7 @@ import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import type { Retention } from "./retention.ts";
+import type { Expected } from "./views.ts";
 
 export interface TurnOptions {
   readonly runId?: string;
@@ -83,7 +84,7 @@ export async function beginTurn(
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
   const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input) };
-  return holdTurn(context, ref, turn, (view) => openingOf(context, view, turn));
+  return holdTurn(context, ref, { ...turn, onCached: true }, (view) => openingOf(context, view, turn));
 }
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
@@ -129,26 +130,35 @@ export async function saveBranch(context: Context, scope: Scope): Promise<void> 
 
 /**
  * Decides the first facts on the newest view and appends them together with the claim of the run slot; when something
- * else was written in between, decides again.
+ * else was written in between, decides again. `onCached` tries the cached view first, which the store need not be asked
+ * about: for a decision that holds on any view.
  */
 export async function holdTurn(
   context: Context,
   ref: BranchRef,
-  { runId, leaseMs = defaultLeaseMs, retention }: TurnOptions & { runId: string },
+  { runId, leaseMs = defaultLeaseMs, retention, onCached }: TurnOptions & { runId: string; onCached?: boolean },
   decide: (view: BranchView) => Opening | Promise<Opening>,
 ): Promise<HeldTurn> {
-  for (;;) {
-    const { view } = await context.views.load(ref);
+  const { views } = context;
+  for (let cached = onCached ? views.cachedToAppend(ref) : undefined; ; cached = undefined) {
+    const { view, expected } = cached ?? (await loadToAppend(context, ref));
     const opening = decide(view);
     const { turnId, drafts } = opening instanceof Promise ? await opening : opening;
-    const step = { expectedSeq: view.seq, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
+    const step = { ...expected, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
       return new HeldTurn(context, ref, { turnId, claim: claim!, facts, retention });
     } catch (error) {
-      if (!BoughError.is(error, "sequence_conflict")) throw error;
+      // A cached view of a branch that is gone: loading it says what is gone.
+      const isStale = BoughError.is(error, "sequence_conflict") || (cached && BoughError.is(error, "branch_not_found"));
+      if (!isStale) throw error;
     }
   }
+}
+
+async function loadToAppend({ views }: Context, ref: BranchRef): Promise<{ view: BranchView; expected: Expected }> {
+  const { view } = await views.load(ref);
+  return { view, expected: { expectedSeq: view.seq } };
 }
 
 /** How a turn is taken up: the first facts, of the turn named. */
@@ -324,8 +334,10 @@ function messageDrafts(context: Context, turnId: string, messages: readonly NewM
     const { id = context.ids.next(), role, content, partial, providerOptions } = message;
     const parts =
       role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
-    const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
-    return [{ ...stamp(context), id, type: "message.added", turnId, role, content: parts, ...optional } as Draft];
+    const at = context.clock.now();
+    const draft = { id, at, type: "message.added", turnId, role, content: parts };
+    if (!partial && !providerOptions) return [draft as Draft];
+    return [{ ...draft, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Draft];
   });
 }
 

@@ -6,7 +6,7 @@
 //   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
 
 import { KeyedMutex } from "../base/mutex.ts";
-import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
+import { type AppendOptions, type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import type { Facts, Journal } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import { type BranchView, emptyView, fold, type TurnRecord } from "../projection/index.ts";
@@ -50,6 +50,9 @@ export interface MessageIndex {
   readonly turns: Map<string, TurnRecord>;
 }
 
+/** Holds an append to the view it was decided on. */
+export type Expected = Pick<AppendOptions, "expectedSeq" | "expectedHeader">;
+
 export interface Loaded {
   readonly record: BranchRecord;
   readonly view: BranchView;
@@ -75,8 +78,7 @@ export class Views {
     return this.#loading.run(key, async () => {
       const record = await needBranch(this.#store, ref);
       const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
-      this.#entries.delete(key);
-      this.#entries.set(key, entry);
+      this.#touch(key, entry);
       return { record, view: entry.view };
     });
   }
@@ -85,6 +87,19 @@ export class Views {
   cachedAt(ref: BranchRef, seq: number): BranchView | undefined {
     const view = this.#entries.get(keyOf(ref))?.view;
     return view?.seq === seq ? view : undefined;
+  }
+
+  /**
+   * The cached view as it stands, with the options under which the store refuses facts decided on it (`sequence_conflict`)
+   * when it is not the newest any more or, V2, when the branch is another one. Saves asking the store twice.
+   */
+  cachedToAppend(ref: BranchRef): { view: BranchView; expected: Expected } | undefined {
+    const key = keyOf(ref);
+    const entry = this.#entries.get(key);
+    if (entry?.born === undefined) return undefined;
+    this.#touch(key, entry);
+    const { view, born } = entry;
+    return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
   }
 
   /** The branch as it was at a position, folded for the caller alone. */
@@ -227,6 +242,12 @@ export class Views {
       .catch(() => {})
       .finally(() => this.#sealing.delete(writing));
     this.#sealing.add(writing);
+  }
+
+  /** Makes it the one used last. */
+  #touch(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
   }
 
   #evict(): void {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BranchRecord, BranchRef, SessionQuery, SessionRecord, Store, StoredEvent } from "../log/store.ts";
+import { checkGrammar } from "./log-grammar.ts";
 
 const pageSizes = [1, 2, 3, 7, 100];
 /** Pages of one are read only of logs this short: the check stays linear in the log. */
@@ -7,8 +8,8 @@ const smallLog = 200;
 
 /**
  * What is wrong with a branch's log, in sentences; nothing when it is as the port says: numbered without gaps, own ids
- * unique, the same forward, backward and in pages of any size, and equal to its parent's up to the fork point.
- * The log must stand still meanwhile.
+ * unique, the same forward, backward and in pages of any size, equal to its parent's up to the fork point, and its facts in
+ * an order that a session can write. The log must stand still meanwhile.
  */
 export async function checkLog(store: Store, ref: BranchRef): Promise<string[]> {
   const record = await store.getBranch(ref);
@@ -20,6 +21,7 @@ export async function checkLog(store: Store, ref: BranchRef): Promise<string[]> 
     ...(await checkReverse(store, record, whole)),
     ...(await checkPages(store, record, whole)),
     ...(await checkLineage(store, record, whole)),
+    ...checkGrammar(whole),
   ];
   return problems.map((problem) => `${nameOf(ref)}: ${problem}`);
 }

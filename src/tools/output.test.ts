@@ -19,15 +19,27 @@ describe("an output that a tool makes itself", () => {
     expect(await outputFrom(output)).toEqual(output);
   });
 
-  test.each([[{ type: "text", value: 5 }], [{ type: "weather", sun: true }], [{ type: "content", value: "c" }], [[1]]])(
-    "is taken as a result when it is none: %j",
-    async (made) => {
-      expect(await outputFrom(made)).toEqual({ type: "json", value: made });
-    },
-  );
+  test.each([
+    [{ type: "text", value: 5 }],
+    [{ type: "weather", sun: true }],
+    [{ type: "content", value: "c" }],
+    [{ type: "content", value: [{ type: "text", text: 5 }] }],
+    [[1]],
+  ])("is taken as a result when it is none: %j", async (made) => {
+    expect(await outputFrom(made)).toEqual({ type: "json", value: made });
+  });
 
   test("is taken as text when it is only that", async () => {
     expect(await outputFrom("plain")).toEqual({ type: "text", value: "plain" });
+  });
+
+  test("is described when it can't be looked at", async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(await outputFrom({ type: "content", value: [proxy] })).toEqual({
+      type: "json",
+      value: { type: "content", value: ["[unreadable]"] },
+    });
   });
 
   test("is refused with words when it is too large or too deep", async () => {

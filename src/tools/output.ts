@@ -69,13 +69,18 @@ function oversizeText(error: unknown): string {
   return error instanceof Oversize && error.limit === "depth" ? tooDeep : tooLarge(outputBytes);
 }
 
-/** Files in a content output, in the shape that the log and the providers share. */
+/** Files in a content output, in the shape that the log and the providers share; what can't be looked at stays. */
 function withContent(output: unknown): unknown {
-  const { type, value } = Object(output) as { type?: unknown; value?: unknown };
-  if (type !== "content" || !Array.isArray(value)) return output;
-  return { ...(output as object), value: value.map(contentPart) };
+  try {
+    const { type, value } = Object(output) as { type?: unknown; value?: unknown };
+    if (type !== "content" || !Array.isArray(value)) return output;
+    return { ...(output as object), value: value.map(contentPart) };
+  } catch {
+    return output;
+  }
 }
 
+/** A provider that can't read an output refuses every further call of the conversation, so nothing doubtful gets in. */
 function isOutput(value: Json): value is Json & ToolOutput {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   switch (value.type) {
@@ -86,10 +91,15 @@ function isOutput(value: Json): value is Json & ToolOutput {
     case "error-json":
       return value.value !== undefined;
     case "content":
-      return Array.isArray(value.value);
+      return Array.isArray(value.value) && value.value.every(isContentPart);
     case "execution-denied":
       return value.reason === undefined || typeof value.reason === "string";
     default:
       return false;
   }
+}
+
+function isContentPart(part: Json): boolean {
+  const { type, text } = Object(part) as { type?: unknown; text?: unknown };
+  return type === "text" ? typeof text === "string" : typeof type === "string";
 }

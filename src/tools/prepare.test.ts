@@ -88,6 +88,12 @@ describe("the input", () => {
     }
   });
 
+  test("is an object to every provider, also when the schema does not say so", async () => {
+    expect((await prepare({ input: {} })).inputSchema).toEqual({ type: "object" });
+    const either = z.union([z.object({ a: z.number() }), z.object({ b: z.number() })]);
+    expect((await prepare({ input: either })).inputSchema).toMatchObject({ type: "object", anyOf: expect.any(Array) });
+  });
+
   test("is checked by the validator that comes with the JSON Schema", async () => {
     const validate = (value: unknown) =>
       value === null

@@ -5,6 +5,8 @@ import type { ToolOutput } from "../events/index.ts";
 import { manualClock } from "../testing/clock.ts";
 import { type AnyTool, defineTool, type RunToolOptions, runTool, type ToolContext } from "./index.ts";
 
+/** How long a poll may take on a busy machine. */
+const patient = { timeout: 30_000 };
 const input = { type: "object" } as const;
 
 /** Runs a tool of this body, in a context and on a clock that the test may bring along. */
@@ -131,11 +133,11 @@ describe("a generator", () => {
       }
     };
     const running = run({ execute }, { context });
-    await expect.poll(() => context.shown).toEqual([1]);
+    await expect.poll(() => context.shown, patient).toEqual([1]);
     stop.abort();
     await expect(running).rejects.toMatchObject({ code: "aborted" });
     goOn();
-    await expect.poll(() => isClosed).toBe(true);
+    await expect.poll(() => isClosed, patient).toBe(true);
     expect(context.shown).toEqual([1]);
   });
 });
@@ -200,7 +202,7 @@ describe("retries", () => {
     };
     const context = contextFor({ signal: stop.signal });
     const running = run({ execute, retry: { attempts: 3 } }, { context, clock });
-    await expect.poll(() => clock.sleeping).toBe(1);
+    await expect.poll(() => clock.sleeping, patient).toBe(1);
     stop.abort();
     await expect(running).rejects.toMatchObject({ code: "aborted" });
     expect(runs).toBe(1);
@@ -223,7 +225,7 @@ describe("a timeout", () => {
       return never();
     };
     const running = run({ execute, timeoutMs: 50 }, { clock });
-    await expect.poll(() => clock.sleeping).toBe(1);
+    await expect.poll(() => clock.sleeping, patient).toBe(1);
     clock.advance(50);
     expect(await running).toEqual({
       type: "error-text",
@@ -240,7 +242,7 @@ describe("a timeout", () => {
       return attempt === 1 ? never() : "in time";
     };
     const running = run({ execute, timeoutMs: 50, retry: { attempts: 2, delayMs: 0 } }, { clock });
-    await expect.poll(() => clock.sleeping).toBe(1);
+    await expect.poll(() => clock.sleeping, patient).toBe(1);
     clock.advance(50);
     expect(await running).toEqual({ type: "text", value: "in time" });
     expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
@@ -286,7 +288,7 @@ describe("an abort", () => {
       return never();
     };
     const running = run({ execute: () => 1, toOutput }, { context: contextFor({ signal: stop.signal }) });
-    await expect.poll(() => isAsked).toBe(true);
+    await expect.poll(() => isAsked, patient).toBe(true);
     stop.abort();
     await expect(running).rejects.toMatchObject({ code: "aborted" });
   });

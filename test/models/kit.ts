@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import type { LLMock } from "@copilotkit/aimock";
@@ -8,8 +9,12 @@ import {
   type ModelPart,
   type ModelRequest,
   streamModel,
+  type ToolSpec,
   toPrompt,
 } from "../../src/models/index.ts";
+
+// The mock listens once more for each chunk it sends, and Node warns of that.
+setMaxListeners(0);
 
 /** The real provider packages, pointed at the mock. */
 export function providerModels(mock: LLMock): Record<ProviderName, LanguageModel> {
@@ -35,12 +40,12 @@ export function toolMessage(callId: string, toolName: string, output: ToolOutput
   return message("tool", [{ type: "tool-result", toolCallId: callId, toolName, output }]);
 }
 
-export const addTool = {
+export const addTool: ToolSpec = {
   type: "function",
   name: "add",
   description: "Adds two numbers.",
   inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
-} as const;
+};
 
 export interface Heard {
   readonly assembler: MessageAssembler;

@@ -48,6 +48,51 @@ export function viewCases(test: Case): void {
       await refused(elsewhere.loadBranch("s", "b"), "branch_not_found");
     });
 
+    test("is begun on without asking, and what has changed since is found out by the append", async ({
+      sessions,
+      other,
+    }) => {
+      await sessions.createSession("s");
+      const elsewhere = await other();
+      await talk(elsewhere, main, 1, 1);
+      await talk(sessions, main, 2, 2);
+      await talk(elsewhere, main, 3, 3);
+      expect(await ids(sessions)).toEqual(["q1", "a1", "q2", "a2", "q3", "a3"]);
+      const left = await sessions.beginTurn(main, [says("user", "left open", "q4")]);
+      await left.release();
+      await talk(elsewhere, main, 5, 5);
+      const { turns } = await sessions.loadBranch("s");
+      expect(turns.map(({ status }) => status)).toEqual([
+        "committed",
+        "committed",
+        "committed",
+        "interrupted",
+        "committed",
+      ]);
+    });
+
+    test("is not begun on when another branch has the id now, as long as the one before (V2)", async ({
+      sessions,
+      other,
+    }) => {
+      await sessions.createSession("s");
+      const elsewhere = await other();
+      await sessions.createBranch("s", { branchId: "b" });
+      await talk(elsewhere, on("b"), 1, 2);
+      await sessions.deleteBranch("s", "b");
+      await sessions.createBranch("s", { branchId: "b" });
+      // As many facts as before, but one message more: what is decided on the old view would count wrongly.
+      await sessions.appendTurn(on("b"), [says("user", "a"), says("assistant", "b"), says("assistant", "c")]);
+      await (await sessions.beginTurn(on("b"), "d")).commit();
+      await talk(elsewhere, on("b"), 3, 3);
+      expect((await sessions.loadBranch("s", "b")).messages).toHaveLength(6);
+      await sessions.deleteBranch("s", "b");
+      await refused(elsewhere.beginTurn(on("b"), "gone"), "branch_not_found");
+      await sessions.deleteSession("s");
+      await refused(elsewhere.beginTurn(main, "gone"), "session_not_found");
+      await refused(elsewhere.beginTurn(on("b"), "gone"), "session_not_found");
+    });
+
     test("does not show through a picture: one that was taken stays as it was", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2, { state: { n: 1 } });

@@ -5,6 +5,7 @@ import type { Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
 
+/** How many tool errors a turn may have. */
 export interface ErrorLimitOptions {
   /** How many tool errors in a row end the turn (default 5). */
   readonly consecutive?: number;

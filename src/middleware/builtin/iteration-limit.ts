@@ -5,6 +5,7 @@ import type { IterationContext, Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
 
+/** How many model calls a turn may make, and what happens then. */
 export interface IterationLimitOptions {
   /** How many model calls a turn may make (default 10). */
   readonly max?: number;

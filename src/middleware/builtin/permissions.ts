@@ -6,6 +6,7 @@ import type { ToolOutput } from "../../events/index.ts";
 import type { Answer, Middleware, ToolCallContext } from "../port.ts";
 import { defineState } from "../state.ts";
 
+/** How calls that need permission are decided. */
 export interface PermissionOptions {
   /** What happens to calls that need permission: a person is asked (the default), or all are allowed or denied. */
   readonly mode?: "ask" | "allow" | "deny";

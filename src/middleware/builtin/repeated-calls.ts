@@ -5,6 +5,7 @@ import type { Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
 
+/** How often a call may be repeated. */
 export interface RepeatedCallOptions {
   /** Which time in a row the same call is blocked (default 3: it runs twice). */
   readonly limit?: number;

@@ -11,6 +11,7 @@ import { noteError, noteFailure, RunTrace } from "./run-trace.ts";
 import { numbers, providerName, tracedChat } from "./traced-chat.ts";
 import { type Attributes, loadTraceApi, type Span, type TraceApi, type Tracer } from "./tracer.ts";
 
+/** Where spans go and what is on them. */
 export interface TelemetryOptions {
   /** Where spans go (default: the registered SDK's, if `@opentelemetry/api` is installed; without it nothing is traced). */
   readonly tracer?: Tracer;

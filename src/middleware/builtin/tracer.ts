@@ -2,6 +2,7 @@
 
 /** What an attribute of a span can be. */
 export type AttributeValue = string | number | boolean | string[];
+/** Attributes by name. */
 export type Attributes = Record<string, AttributeValue>;
 
 /** An OpenTelemetry span, as much of it as is used. */

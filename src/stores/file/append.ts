@@ -33,7 +33,8 @@ export function append(
     return seq === undefined ? undefined : (fresh.get(seq) ?? readOwn(branch, () => log.readOne(seq)));
   };
   const epoch = session.claims.get(ref.branchId)?.epoch;
-  const { first, last, repeated } = decideAppend({ ref, seq: branch.record.seq, epoch, find }, events, options);
+  const { seq, header } = branch.record;
+  const { first, last, repeated } = decideAppend({ ref, seq, epoch, header, find }, events, options);
   if (repeated) return { first, last, ...repeatedClaim(session.claims.get(ref.branchId), options.claim) };
   events.forEach(checkEventId);
   const claim = options.claim && claimRun(sessions, ref, options.claim, ticket, change);
@@ -41,8 +42,8 @@ export function append(
   const now = sessions.clock.now();
   const before = { record: branch.record, end: log.end };
   const bytes = log.extend(events, now, options.header);
-  const header = mergePatch(branch.record.header, options.header ?? {});
-  branch.record = { ...branch.record, seq: last, activeAt: now, header };
+  const patched = options.header ? mergePatch(header, options.header) : header;
+  branch.record = { ...branch.record, seq: last, activeAt: now, header: patched };
   remember(branch, events, first, change);
   change.operations.push({ kind: "append", path: log.path, at: before.end.offset, bytes });
   change.undo.push(() => {

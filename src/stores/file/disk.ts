@@ -104,6 +104,8 @@ export class Disk {
 
   /** The whole file; undefined when there is none. */
   readWhole(path: string): Buffer | undefined {
+    const later = this.#later.get(path);
+    if (later) return Buffer.from(later);
     const size = this.size(path);
     return size === undefined ? undefined : this.read(path, 0, size);
   }
@@ -117,12 +119,18 @@ export class Disk {
     }
   }
 
+  /** The names in a directory, also of what is not in its place yet (D5): who only looks must not meet a full disk. */
   list(path: string): string[] {
-    this.#putInPlace();
-    return this.#reading(path, () => {
+    const names = this.#reading(path, () => {
       this.#checkOpen();
       return this.files.list(this.absolute(path));
     });
+    for (const later of this.#later.keys()) {
+      if (!later.startsWith(`${path}/`)) continue;
+      const [name = ""] = later.slice(path.length + 1).split("/");
+      if (!names.includes(name)) names.push(name);
+    }
+    return names;
   }
 
   apply(operations: readonly FileOperation[]): void {

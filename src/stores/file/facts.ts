@@ -92,46 +92,28 @@ const tab = 9;
 const flag = { beginning: 1, header: 2, quoted: 4 };
 const flagOf: Partial<Record<string, number>> = { c: flag.beginning, h: flag.header, q: flag.quoted };
 
+/** The columns before the id: number, how many follow, flags, time. */
+const firstColumns = /^(\d+)\t(\d+)([chq]*)\t([^\t]*)\t/;
+const firstColumnsLength = 80;
+
 function findColumns({ bytes, start, stop }: RawLine): Columns | undefined {
-  const seqEnd = digitsEnd(bytes, start, stop);
-  const moreEnd = digitsEnd(bytes, seqEnd + 1, stop);
-  if (seqEnd === start || bytes[seqEnd] !== tab || moreEnd === seqEnd + 1) return undefined;
-  const flagsEnd = bytes.indexOf(tab, moreEnd);
-  const flags = flagsIn(bytes, moreEnd, flagsEnd);
-  const timeEnd = bytes.indexOf(tab, flagsEnd + 1);
-  const idEnd = bytes.indexOf(tab, timeEnd + 1);
-  if (flags === undefined || flagsEnd < 0 || timeEnd < 0 || idEnd < 0) return undefined;
+  const match = firstColumns.exec(bytes.toString("latin1", start, Math.min(start + firstColumnsLength, stop)));
+  if (!match) return undefined;
+  const [first, seq, more, letters = "", time] = match;
+  let flags = 0;
+  for (const letter of letters) flags |= flagOf[letter]!;
+  const idAt = start + first.length;
+  const idEnd = bytes.indexOf(tab, idAt);
+  if (idEnd < 0) return undefined;
   const headerEnd = flags & flag.header ? bytes.indexOf(tab, idEnd + 1) : idEnd;
   if (headerEnd < 0 || headerEnd >= stop) return undefined;
   return {
-    seq: numberIn(bytes, start, seqEnd),
-    more: numberIn(bytes, seqEnd + 1, moreEnd),
+    seq: Number(seq),
+    more: Number(more),
     flags,
-    time: timeEnd > flagsEnd + 1 ? Number(bytes.toString("latin1", flagsEnd + 1, timeEnd)) : undefined,
-    idAt: timeEnd + 1,
+    time: time ? Number(time) : undefined,
+    idAt,
     idEnd,
     headerEnd,
   };
-}
-
-function flagsIn(bytes: Buffer, from: number, end: number): number | undefined {
-  let flags = 0;
-  for (let at = from; at < end; at++) {
-    const one = flagOf[String.fromCharCode(bytes[at]!)];
-    if (one === undefined) return undefined;
-    flags |= one;
-  }
-  return flags;
-}
-
-function digitsEnd(bytes: Buffer, from: number, stop: number): number {
-  let at = from;
-  while (at < stop && bytes[at]! >= 48 && bytes[at]! <= 57) at++;
-  return at;
-}
-
-function numberIn(bytes: Buffer, from: number, end: number): number {
-  let value = 0;
-  for (let at = from; at < end; at++) value = value * 10 + bytes[at]! - 48;
-  return value;
 }

@@ -35,7 +35,8 @@ export class Identity {
     const identity = new Identity(disk, generation);
     // Made first, so that the first replacement puts their names on the disk as well: what is synced inside them counts
     // from then on.
-    for (const directory of standingDirectories) disk.ensureDirectory(directory);
+    const there = new Set(disk.list(""));
+    for (const directory of standingDirectories) if (!there.has(directory)) disk.ensureDirectory(directory);
     if (generation === 0) await identity.renew();
     return identity;
   }

@@ -1,5 +1,6 @@
 // Brings a session into memory: its document, the names of its branches, its content and its claims.
 
+import { basename } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { RunClaim, SessionRecord, StoreProblem } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
@@ -48,8 +49,10 @@ export function loadSession(disk: Disk, path: string, clock: Clock, problems: St
   const { record, order } = readSessionDocument(disk, path);
   const session = newSession(path, order, record);
   for (const name of disk.list(inSession.branches(path)).filter(isName)) session.branchNames.set(name, undefined);
-  loadContent(disk, session, problems);
-  loadClaims(disk, session, clock, problems);
+  // Most sessions have neither; a file that is asked for in vain costs more than this look.
+  const there = new Set(disk.list(path));
+  if (there.has(basename(inSession.content(path)))) loadContent(disk, session, problems);
+  if (there.has(basename(inSession.claims(path)))) loadClaims(disk, session, clock, problems);
   return session;
 }
 

@@ -88,9 +88,12 @@ async function lock(path: string): Promise<(() => void) | undefined> {
   };
 }
 
+let locks: typeof import("fs-native-extensions") | undefined;
+
 async function loadLocks() {
   try {
-    return await import("fs-native-extensions");
+    locks ??= await import("fs-native-extensions");
+    return locks;
   } catch (cause) {
     throw new BoughError(
       "dependency_missing",

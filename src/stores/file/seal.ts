@@ -6,18 +6,20 @@ export function hex8(value: number): string {
   return value.toString(16).padStart(8, "0");
 }
 
-const sealPattern = /^,"crc32":"([0-9a-f]{8})"\}\n$/;
 const sealLength = ',"crc32":"00000000"}\n'.length;
+
+function sealOf(body: Uint8Array): string {
+  return `,"crc32":"${hex8(crc32(body))}"}\n`;
+}
 
 export function seal(document: object): Buffer {
   const body = Buffer.from(JSON.stringify(document).slice(0, -1));
-  return Buffer.concat([body, Buffer.from(`,"crc32":"${hex8(crc32(body))}"}\n`)]);
+  return Buffer.concat([body, Buffer.from(sealOf(body))]);
 }
 
 /** The document, or undefined when a byte of it is not as it was written. */
 export function unseal(bytes: Buffer): unknown {
   const at = bytes.length - sealLength;
-  const match = sealPattern.exec(bytes.toString("latin1", Math.max(at, 0)));
-  if (!match || hex8(crc32(bytes.subarray(0, at))) !== match[1]) return undefined;
+  if (at < 0 || bytes.toString("latin1", at) !== sealOf(bytes.subarray(0, at))) return undefined;
   return JSON.parse(bytes.toString("utf8"));
 }

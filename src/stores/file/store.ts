@@ -3,7 +3,7 @@
 
 import { crc32 } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -129,7 +129,12 @@ export class FileStore implements Store {
   append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
     const target = refOf(ref);
     const facts = events.map(({ id, data }) => ({ id, data }));
-    const wanted = options.header || options.claim ? structuredClone(options) : { ...options };
+    const wanted = {
+      ...options,
+      ...(options.header && { header: copyJson(options.header) }),
+      ...(options.claim && { claim: { ...options.claim } }),
+      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
+    };
     const write = () =>
       this.#committer.submit((change) => append(this.#sessions, target, facts, wanted, this.#ticket, change));
     return this.#steps(() => {

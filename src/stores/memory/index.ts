@@ -5,7 +5,7 @@
 //   M2. What comes out is never an object that is kept inside.
 
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { type JsonObject, mergePatch } from "../../base/json.ts";
+import { copyJson, type JsonObject, mergePatch } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -178,13 +178,14 @@ class MemoryStore implements Store {
       ref,
       seq: branch.record.seq,
       epoch: branch.claim?.epoch,
+      header: branch.record.header,
       find: (id: string) => branch.byId.get(id),
     };
     const { first, last, repeated } = decideAppend(target, events, options);
     if (repeated) return { first, last, ...repeatedClaim(branch.claim, options.claim) };
     const now = this.#clock.now();
     const claim = options.claim && this.#claim(branch, options.claim, now);
-    const header = mergePatch(branch.record.header, structuredClone(options.header ?? {}));
+    const header = mergePatch(branch.record.header, copyJson(options.header ?? {}));
     pushEvents(branch, events);
     branch.record = { ...branch.record, seq: last, activeAt: now, header };
     if (options.release) branch.claim = undefined;

@@ -22,8 +22,15 @@ export interface Driver {
 // From 3.7.0 up to 3.51.2 a write-ahead log that is reset at the wrong moment can corrupt the file.
 const oldestSafe = [3, 51, 3];
 
+let loaded: Driver | undefined;
+
 /** Node's own SQLite where it is there and safe, else the package. Its version is asserted on the open connection. */
 export async function loadDriver(): Promise<Driver> {
+  loaded ??= await findDriver();
+  return loaded;
+}
+
+async function findDriver(): Promise<Driver> {
   const builtin = process.getBuiltinModule?.("node:sqlite") as Driver | undefined;
   const { sqlite } = process.versions;
   if (builtin && (sqlite === undefined || isSafe(sqlite))) return builtin;

@@ -18,6 +18,8 @@ const faults: Readonly<Record<number, { name: string; fault: Fault }>> = {
   26: { name: "SQLITE_NOTADB", fault: "corrupt" },
 };
 
+const constraint = 19;
+
 function lookUp(error: unknown) {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   return typeof code === "number" ? faults[code & 0xff] : undefined;
@@ -26,6 +28,12 @@ function lookUp(error: unknown) {
 /** Another connection holds what is needed; trying again can succeed. */
 export function isBusy(error: unknown): boolean {
   return lookUp(error)?.fault === "busy";
+}
+
+/** What was to be inserted is there already; the statement has written nothing. */
+export function isTaken(error: unknown): boolean {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" && (code & 0xff) === constraint;
 }
 
 export function isNoDatabase(error: unknown): boolean {

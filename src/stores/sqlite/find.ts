@@ -34,6 +34,22 @@ export function needBranch(sql: Connection, ref: BranchRef): FoundBranch {
   return branch;
 }
 
+/** What an append needs besides: it is read with the branch, because a statement costs more than a column. */
+export interface BranchToAppend extends FoundBranch {
+  readonly header: string;
+  /** When its session was last active. */
+  readonly active_at: number;
+}
+
+const toAppendSql = `SELECT b.no, b.session_no, b.base, b.head, b.epoch, b.header, s.active_at
+  FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
+
+export function needBranchToAppend(sql: Connection, ref: BranchRef): BranchToAppend {
+  const branch = sql.get<BranchToAppend>(toAppendSql, ref.sessionId, ref.branchId);
+  if (!branch) throw refuse.branchNotFound(ref);
+  return branch;
+}
+
 export function needSession(sql: Connection, sessionId: string): number {
   const row = sql.get<{ no: number }>("SELECT no FROM sessions WHERE id = ?", sessionId);
   if (!row) throw refuse.sessionNotFound(sessionId);

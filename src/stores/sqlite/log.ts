@@ -1,22 +1,26 @@
 // The facts: appending them to a branch and reading pages of them through its lineage.
 
-import { type JsonObject, mergePatch } from "../../base/json.ts";
+import { BoughError } from "../../base/errors.ts";
+import { mergePatch } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
   type BranchRef,
-  decideAppend,
+  checkAppend,
   defaultReadLimit,
+  findRepeat,
   type NewEvent,
+  placeAppend,
   type ReadOptions,
   repeatedClaim,
   type StoredEvent,
 } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
-import { corrupt } from "./faults.ts";
-import { findClaim, needBranch } from "./find.ts";
+import type { Epochs } from "./epochs.ts";
+import { corrupt, isTaken } from "./faults.ts";
+import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
 import { decodeObject } from "./json.ts";
-import { claimSlot, freeSlot } from "./runs.ts";
+import { claimToRenew, newClaim, slotColumns, slotOf } from "./runs.ts";
 
 interface EventRow {
   seq: number;
@@ -37,42 +41,83 @@ export function append(
   ref: BranchRef,
   events: readonly NewEvent[],
   options: AppendOptions,
-  now: number,
+  moment: { now: number; epochs: Epochs },
 ): Appended {
-  const branch = needBranch(sql, ref);
-  const target = {
-    ref,
-    seq: branch.head,
-    epoch: branch.epoch ?? undefined,
-    find: (id: string) => {
-      const row = sql.get<EventRow>(byIdSql, branch.no, id);
-      return row && toEvent(row);
-    },
-  };
-  const { first, last, repeated } = decideAppend(target, events, options);
-  if (repeated) return { first, last, ...repeatedClaim(findClaim(sql, ref, branch), options.claim) };
-  const header = options.header && patchedHeader(sql, branch.no, options.header);
-  const claim = options.claim && claimSlot(sql, ref, branch, options.claim, now);
-  insertEvents(sql, branch.no, branch.head, events);
-  if (header === undefined) sql.run("UPDATE branches SET head = ?, active_at = ? WHERE no = ?", last, now, branch.no);
-  else sql.run("UPDATE branches SET head = ?, active_at = ?, header = ? WHERE no = ?", last, now, header, branch.no);
-  sql.run("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
-  if (options.release) freeSlot(sql, branch.no);
-  return { first, last, ...(claim && { claim }) };
-}
-
-function patchedHeader(sql: Connection, no: number, patch: JsonObject): string {
-  const { header } = sql.get<{ header: string }>("SELECT header FROM branches WHERE no = ?", no)!;
-  return JSON.stringify(mergePatch(decodeObject(header, "branch header"), patch));
-}
-
-/** Writes the facts behind sequence number `after` of the branch's own part. */
-export function insertEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
-  let seq = after;
-  for (const { id, data } of events) {
-    sql.run("INSERT INTO events (key, id, data) VALUES ((?1 << 32) | ?2, ?3, ?4)", branchNo, ++seq, id, data);
+  const branch = needBranchToAppend(sql, ref);
+  checkAppend(events, options);
+  try {
+    return appendNew(sql, ref, branch, events, options, moment);
+  } catch (error) {
+    if (!BoughError.is(error) && !isTaken(error)) throw error;
+    // Most facts are new, so whether they are there already is asked only when something is wrong with them.
+    const repeat = findRepeat({ ref, find: (id) => findEvent(sql, branch.no, id) }, events);
+    if (!repeat) throw error;
+    return { ...repeat, ...repeatedClaim(findClaim(sql, ref, branch), options.claim) };
   }
 }
+
+/** Appends facts that are not there yet; throws, and has written nothing, when they are or may not be appended. */
+function appendNew(
+  sql: Connection,
+  ref: BranchRef,
+  branch: BranchToAppend,
+  events: readonly NewEvent[],
+  options: AppendOptions,
+  { now, epochs }: { now: number; epochs: Epochs },
+): Appended {
+  const { no, head } = branch;
+  const header = decodeObject(branch.header, "branch header");
+  const place = placeAppend({ ref, seq: head, epoch: branch.epoch ?? undefined, header }, events, options);
+  const renewed = options.claim && claimToRenew(sql, ref, branch, options.claim, now);
+  insertNewEvents(sql, no, head, events);
+  const claim = renewed ?? (options.claim && newClaim(ref, options.claim, epochs.next(), now));
+  const patched = options.header ? JSON.stringify(mergePatch(header, options.header)) : branch.header;
+  if (claim || options.release) {
+    const slot = slotOf(options.release ? undefined : claim);
+    sql.write(updateWithSlotSql, place.last, now, patched, ...slot, no);
+  } else sql.write(updateSql, place.last, now, patched, no);
+  // Many appends are of one moment, and the index of activity is dear to keep.
+  if (branch.active_at !== now) sql.write("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
+  return claim ? { ...place, claim } : place;
+}
+
+const updateSql = "UPDATE branches SET head = ?, active_at = ?, header = ? WHERE no = ?";
+const updateWithSlotSql = `UPDATE branches SET head = ?, active_at = ?, header = ?, ${slotColumns} WHERE no = ?`;
+
+function findEvent(sql: Connection, branchNo: number, id: string): StoredEvent | undefined {
+  const row = sql.get<EventRow>(byIdSql, branchNo, id);
+  return row && toEvent(row);
+}
+
+/** Writes all of the facts, or throws and has written none of them. */
+function insertNewEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
+  try {
+    insertEvents(sql, branchNo, after, events);
+  } catch (error) {
+    if (isTaken(error))
+      sql.run("DELETE FROM events WHERE key > (?1 << 32) | ?2 AND key < (?1 + 1) << 32", branchNo, after);
+    throw error;
+  }
+}
+
+/** Writes the facts behind sequence number `after` of the branch's own part; when one can't be, those before it stay. */
+export function insertEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
+  for (let done = 0; done < events.length; done += rowsAtOnce) {
+    const rows = events.slice(done, done + rowsAtOnce);
+    const values = rows.flatMap(({ id, data }) => [id, data]);
+    sql.write(insertSql[rows.length - 1]!, branchNo, after + done, ...values);
+  }
+}
+
+// A statement for several rows costs less than one for each; OR FAIL, because ABORT would keep a journal to undo them.
+const rowsAtOnce = 8;
+const insertSql = Array.from({ length: rowsAtOnce }, (_, last) => {
+  const rows = Array.from(
+    { length: last + 1 },
+    (_, i) => `((?1 << 32) | (?2 + ${i + 1}), ?${2 * i + 3}, ?${2 * i + 4})`,
+  );
+  return `INSERT OR FAIL INTO events (key, id, data) VALUES ${rows.join(", ")}`;
+});
 
 /** A stretch of sequence numbers and the branch of the lineage that owns it. */
 interface Piece {

@@ -98,21 +98,26 @@ function markAsOurs(connection: Connection, path: string): void {
  * of this process holds on the file, and with them what that connection has acknowledged.
  */
 function checkFile(driver: Driver, path: string): void {
-  if (!statSync(path, { throwIfNoEntry: false })?.size) return;
   const mark = markOf(driver, path);
-  if (mark !== undefined && mark !== applicationId) throw notOurs(path);
+  if (mark === undefined || mark === applicationId) return;
+  // An empty file is nobody's.
+  if (statSync(path).size > 0) throw notOurs(path);
 }
 
-/** Undefined when it can't be told: a file in the middle of a checkpoint makes sense only together with its log. */
+/**
+ * Undefined when it can't be told: there is no file, or one in the middle of a checkpoint, which makes sense only together
+ * with its log.
+ */
 function markOf({ DatabaseSync }: Driver, path: string): unknown {
-  const probe = new Connection(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1&mode=ro`));
+  let probe: Connection | undefined;
   try {
+    probe = new Connection(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1&mode=ro`));
     return probe.pragma("application_id");
   } catch (error) {
     if (isNoDatabase(error)) throw corrupt(`"${path}" is not a SQLite database.`, { path });
     return undefined;
   } finally {
-    probe.close();
+    probe?.close();
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
+import type { SqlValue } from "./driver.ts";
+import type { Epochs } from "./epochs.ts";
 import { type FoundBranch, findClaim, needBranch } from "./find.ts";
 
 interface ClaimRow {
@@ -14,34 +16,46 @@ interface ClaimRow {
   expires_at: number;
 }
 
-export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
-  return claimSlot(sql, ref, needBranch(sql, ref), options, now);
+export function claimRun(
+  sql: Connection,
+  ref: BranchRef,
+  options: ClaimOptions,
+  { now, epochs }: { now: number; epochs: Epochs },
+): RunClaim {
+  const branch = needBranch(sql, ref);
+  const claim = claimToRenew(sql, ref, branch, options, now) ?? newClaim(ref, options, epochs.next(), now);
+  sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(claim), branch.no);
+  return claim;
 }
 
-/** Refuses before it writes anything. */
-export function claimSlot(
+/** The caller's claim with its lease renewed; undefined when the slot is to be had. `run_active`. Writes nothing. */
+export function claimToRenew(
   sql: Connection,
   ref: BranchRef,
   branch: FoundBranch,
   options: ClaimOptions,
   now: number,
-): RunClaim {
+): RunClaim | undefined {
   const held = findClaim(sql, ref, branch);
-  const expiresAt = now + options.leaseMs;
-  if (decideClaim(held, options, now) === "renew") return extend(sql, branch.no, held!, expiresAt);
-  const { sessionId, branchId } = ref;
-  const { runId, owner } = options;
-  const { epoch } = sql.get<{ epoch: number }>("UPDATE epochs SET newest = newest + 1 RETURNING newest AS epoch")!;
-  sql.run(
-    "UPDATE branches SET epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ? WHERE no = ?",
-    epoch,
-    runId,
-    owner,
-    now,
-    expiresAt,
-    branch.no,
-  );
-  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt };
+  return decideClaim(held, options, now) === "renew" ? { ...held!, expiresAt: now + options.leaseMs } : undefined;
+}
+
+/** The claim in force from now on; the caller puts it into the branch's row. */
+export function newClaim(
+  { sessionId, branchId }: BranchRef,
+  { runId, owner, leaseMs }: ClaimOptions,
+  epoch: number,
+  now: number,
+): RunClaim {
+  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt: now + leaseMs };
+}
+
+/** What is set in the branch's row when its slot is taken or given back; values by slotOf(). */
+export const slotColumns = "epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ?";
+
+export function slotOf(claim: RunClaim | undefined): SqlValue[] {
+  if (!claim) return [null, null, null, null, null];
+  return [claim.epoch, claim.runId, claim.owner, claim.claimedAt, claim.expiresAt];
 }
 
 export function renewRun(
@@ -64,15 +78,8 @@ function extend(sql: Connection, branchNo: number, held: RunClaim, expiresAt: nu
 export function releaseRun(sql: Connection, ref: BranchRef, epoch: number): boolean {
   const branch = needBranch(sql, ref);
   if (findClaim(sql, ref, branch)?.epoch !== epoch) return false;
-  freeSlot(sql, branch.no);
+  sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(undefined), branch.no);
   return true;
-}
-
-export function freeSlot(sql: Connection, branchNo: number): void {
-  sql.run(
-    "UPDATE branches SET epoch = NULL, run_id = NULL, owner = NULL, claimed_at = NULL, expires_at = NULL WHERE no = ?",
-    branchNo,
-  );
 }
 
 export function listRuns(sql: Connection, sessionId: string | undefined): RunClaim[] {

@@ -2,8 +2,9 @@
 
 import { promisify } from "node:util";
 import { deflateRaw, inflateRawSync } from "node:zlib";
+import { isWellFormed } from "../../base/json.ts";
 import { type BranchRef, type Segment, splitLines } from "../../log/index.ts";
-import { type Connection, isWellFormed } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { needBranch } from "./find.ts";
 

@@ -2,7 +2,7 @@
 // commit. Every decision is read in the transaction of its write, so several processes can use one file.
 
 import type { Clock } from "../../base/clock.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -22,6 +22,7 @@ import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import * as contents from "./content.ts";
+import type { Epochs } from "./epochs.ts";
 import { explain } from "./faults.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
@@ -71,7 +72,7 @@ export class SqliteStore implements Store {
     options: { expectedVersion?: number } = {},
   ) {
     const { expectedVersion } = options;
-    const own = { metadata: copy(patch.metadata ?? {}), state: copy(patch.state ?? {}) };
+    const own = { metadata: copyJson(patch.metadata ?? {}), state: copyJson(patch.state ?? {}) };
     return this.#write((sql, now) => sessions.updateSession(sql, sessionId, own, expectedVersion, now));
   }
 
@@ -108,10 +109,11 @@ export class SqliteStore implements Store {
     const own = events.map(({ id, data }) => ({ id, data }));
     const ownOptions = {
       ...options,
-      ...(options.header && { header: copy(options.header) }),
+      ...(options.header && { header: copyJson(options.header) }),
       ...(options.claim && { claim: { ...options.claim } }),
+      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
     };
-    const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
+    const appended = await this.#write((sql, now, epochs) => log.append(sql, ref, own, ownOptions, { now, epochs }));
     this.#news.tell(ref);
     return appended;
   }
@@ -122,7 +124,7 @@ export class SqliteStore implements Store {
 
   async claimRun(ref: BranchRef, options: ClaimOptions) {
     const own = { ...options };
-    return this.#write((sql, now) => runs.claimRun(sql, ref, own, now));
+    return this.#write((sql, now, epochs) => runs.claimRun(sql, ref, own, { now, epochs }));
   }
 
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -208,9 +210,9 @@ export class SqliteStore implements Store {
     this.#sql.close();
   }
 
-  #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
+  #write<T>(work: (sql: Connection, now: number, epochs: Epochs) => T): Promise<T> {
     this.#checkOpen();
-    return this.#commits.run(() => work(this.#sql, this.#clock.now()));
+    return this.#commits.run((epochs) => work(this.#sql, this.#clock.now(), epochs));
   }
 
   async #read<T>(work: (sql: Connection) => T): Promise<T> {
@@ -226,8 +228,4 @@ export class SqliteStore implements Store {
   #checkOpen(): void {
     if (this.#closing) throw refuse.closed();
   }
-}
-
-function copy(value: JsonObject): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject;
 }

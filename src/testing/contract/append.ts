@@ -107,6 +107,22 @@ export function appendCases(contract: Contract): void {
     });
   });
 
+  describe("append with expectedHeader", () => {
+    contract.test("it lands when the header has these values and is refused when it has not", async ({ store }) => {
+      const main = await givenSession(store);
+      await store.append(main, facts("e", 1), { header: { born: "x", other: 1 } });
+      const expected = { expectedSeq: 1, expectedHeader: { born: "x" } };
+      expect(await store.append(main, facts("a", 1), expected)).toEqual({ first: 2, last: 2 });
+      for (const [key, value] of Object.entries({ born: "y", other: "1", missing: "x" })) {
+        const options = { expectedHeader: { [key]: value }, header: { born: value } };
+        const refusal = { code: "sequence_conflict", data: { ...main, key } } as const;
+        expect((await refusedUnchanged(store, main, facts("b", 1), options, refusal)).retryable).toBe(true);
+      }
+      const again = { ...expected, expectedHeader: { born: "y" } };
+      expect(await store.append(main, facts("a", 1), again)).toEqual({ first: 2, last: 2 });
+    });
+  });
+
   describe("append again", () => {
     contract.test("an exact repeat returns the first numbers, whatever the options say", async ({ store, clock }) => {
       const main = await givenSession(store, { events: facts("e", 1) });

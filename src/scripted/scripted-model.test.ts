@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MessageAssembler, type ModelPart, streamModel } from "../models/index.ts";
-import { manualClock } from "./clock.ts";
+import { manualClock } from "../testing/clock.ts";
 import { type ScriptedModel, scriptedModel } from "./scripted-model.ts";
 
 function ask(model: ScriptedModel, signal = new AbortController().signal, said = "hi") {

@@ -1,0 +1,28 @@
+// Tracing: whether a run has somewhere to send its spans. An SDK may be registered at any time, so that is asked for each
+// run; without one, a run has no telemetry in it and pays for none.
+
+import type { Clock } from "../base/clock.ts";
+import { loadTraceApi } from "../middleware/builtin/tracer.ts";
+import { type Middleware, telemetry } from "../middleware/index.ts";
+
+/** As much of `@opentelemetry/api` as tells whether an SDK stands behind it. */
+interface ProviderApi {
+  readonly trace: { getTracerProvider(): { getDelegateTracer?(name: string): unknown } };
+}
+
+export class Tracing {
+  readonly middleware: Middleware;
+  #api: Promise<ProviderApi | undefined> | undefined;
+
+  constructor(options: { recordContent: boolean; clock: Clock }) {
+    this.middleware = telemetry(options);
+  }
+
+  async isOn(): Promise<boolean> {
+    this.#api ??= loadTraceApi() as Promise<ProviderApi | undefined>;
+    const provider = (await this.#api)?.trace.getTracerProvider();
+    if (!provider) return false;
+    // The API's own provider passes tracers on, and has none to pass on until an SDK is registered.
+    return provider.getDelegateTracer ? provider.getDelegateTracer("bough") !== undefined : true;
+  }
+}

@@ -1,0 +1,166 @@
+// The grammar of a log: which fact may follow which. What a store keeps is opaque to it; here is what it means.
+
+import { callsOf, codec, type Fact, type FactType, isUnknown } from "../events/index.ts";
+import type { StoredEvent } from "../log/store.ts";
+
+interface Asked {
+  readonly turnId: string | undefined;
+  state: "open" | "answered" | "expired";
+}
+
+/** What the facts so far allow the next one to be. */
+interface Reading {
+  open: string | undefined;
+  /** Turns that wait to be saved, oldest first: complete ones, and those that ended behind one that waits. */
+  readonly staged: Set<string>;
+  /** The calls of the open turn. */
+  readonly calls: Set<string>;
+  readonly asked: Map<string, Asked>;
+  /** Background tasks: whether they have ended. */
+  readonly tasks: Map<string, boolean>;
+}
+
+/** What is wrong with the order of the facts, in sentences. Payloads that are no facts are passed over. */
+export function checkGrammar(log: readonly StoredEvent[]): string[] {
+  const reading: Reading = {
+    open: undefined,
+    staged: new Set(),
+    calls: new Set(),
+    asked: new Map(),
+    tasks: new Map(),
+  };
+  return log.flatMap((event) => {
+    const fact = factOf(event);
+    if (!fact) return [];
+    const problem = rules[fact.type](reading, fact as never);
+    return problem === undefined ? [] : [`fact ${fact.seq} (${fact.type}): ${problem}`];
+  });
+}
+
+function factOf(event: StoredEvent): Fact | undefined {
+  try {
+    const fact = codec.decode(event);
+    return isUnknown(fact) ? undefined : fact;
+  } catch {
+    return undefined;
+  }
+}
+
+type Rule<T extends FactType> = (reading: Reading, fact: Fact<T>) => string | undefined;
+
+const rules: { [T in FactType]: Rule<T> } = {
+  "branch.created": anywhere,
+  "branch.updated": anywhere,
+  "history.compacted": anywhere,
+  "branch.forked": closesAll,
+  "branch.reverted": closesAll,
+  "turn.started"(reading, { id }) {
+    const before = reading.open;
+    leaveTurn(reading);
+    reading.open = id;
+    return before === undefined ? undefined : `turn ${before} is still open`;
+  },
+  "turn.resumed": ofOpenTurn,
+  "message.added"(reading, fact) {
+    for (const { toolCallId } of callsOf(fact as Parameters<typeof callsOf>[0])) reading.calls.add(toolCallId);
+    return ofOpenTurn(reading, fact);
+  },
+  "tool.started"(reading, fact) {
+    const unknown = fact.callIds.find((callId) => !reading.calls.has(callId));
+    return ofOpenTurn(reading, fact) ?? (unknown === undefined ? undefined : noCall(unknown));
+  },
+  "tool.returned": ofOpenTurn,
+  "task.started"(reading, fact) {
+    reading.tasks.set(fact.id, false);
+    return ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId);
+  },
+  "task.ended"({ tasks }, { taskId }) {
+    const hasEnded = tasks.get(taskId);
+    tasks.set(taskId, true);
+    if (hasEnded === undefined) return `task ${taskId} never began`;
+    return hasEnded ? `task ${taskId} has ended before` : undefined;
+  },
+  "state.changed"(reading, { turnId }) {
+    return turnId === undefined ? undefined : ofOpenTurn(reading, { turnId });
+  },
+  "turn.staged"(reading, fact) {
+    const problem = ofOpenTurn(reading, fact);
+    leaveTurn(reading);
+    reading.staged.add(fact.turnId);
+    return problem;
+  },
+  "turn.committed": (reading, fact) => takesTurn(reading, fact, { withEarlier: true }),
+  "turn.ended"(reading, fact) {
+    const waits = reading.staged.size > 0;
+    const problem = takesTurn(reading, fact);
+    if (waits) reading.staged.add(fact.turnId);
+    return problem;
+  },
+  "turn.discarded": (reading, fact) => takesTurn(reading, fact),
+  "interaction.opened"(reading, { id, turnId, callId }) {
+    reading.asked.set(id, { turnId, state: "open" });
+    return turnId === undefined ? undefined : (ofOpenTurn(reading, { turnId }) ?? ofCall(reading, callId));
+  },
+  "interaction.answered"(reading, { interactionId }) {
+    const asked = reading.asked.get(interactionId);
+    const problem = settles(reading, asked, interactionId);
+    if (asked && asked.state !== "open") return `interaction ${interactionId} was ${asked.state} before`;
+    if (asked) asked.state = "answered";
+    return problem;
+  },
+  // Nobody looks before an expiry is written: of the two, the one that is first in the log counts.
+  "interaction.expired"(reading, { interactionId }) {
+    const asked = reading.asked.get(interactionId);
+    const problem = settles(reading, asked, interactionId);
+    if (asked?.state === "expired") return `interaction ${interactionId} was expired before`;
+    if (asked?.state === "open") asked.state = "expired";
+    return problem;
+  },
+};
+
+function anywhere(): undefined {}
+
+function ofOpenTurn({ open }: Reading, { turnId }: { turnId: string }): string | undefined {
+  return turnId === open ? undefined : `turn ${turnId} is not open`;
+}
+
+function ofCall({ calls }: Reading, callId: string | undefined): string | undefined {
+  return callId === undefined || calls.has(callId) ? undefined : noCall(callId);
+}
+
+function noCall(callId: string): string {
+  return `the turn has no call ${callId}`;
+}
+
+function settles({ open }: Reading, asked: Asked | undefined, interactionId: string): string | undefined {
+  if (!asked) return `interaction ${interactionId} was never opened`;
+  if (asked.turnId === undefined || asked.turnId === open) return undefined;
+  return `turn ${asked.turnId} of interaction ${interactionId} is not open`;
+}
+
+/** The turn is the open one, or one that waits; those that wait before it may go with it. */
+function takesTurn(reading: Reading, { turnId }: { turnId: string }, { withEarlier = false } = {}): string | undefined {
+  const { staged } = reading;
+  const isStaged = staged.has(turnId);
+  const problem = isStaged ? undefined : ofOpenTurn(reading, { turnId });
+  if (problem !== undefined) return problem;
+  if (!isStaged) leaveTurn(reading);
+  if (withEarlier) {
+    for (const each of [...staged]) {
+      if (each === turnId) break;
+      staged.delete(each);
+    }
+  }
+  staged.delete(turnId);
+  return undefined;
+}
+
+function closesAll(reading: Reading): undefined {
+  leaveTurn(reading);
+  reading.staged.clear();
+}
+
+function leaveTurn(reading: Reading): void {
+  reading.open = undefined;
+  reading.calls.clear();
+}

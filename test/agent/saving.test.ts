@@ -1,0 +1,148 @@
+// What a run asks of the store, and turns that wait for their caller to save them.
+
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTool } from "../../src/index.ts";
+import { memoryStore } from "../../src/stores/memory/index.ts";
+import { add, adding, counted, eventsOf, expectLegal, factTypes, gate, given, main, s, said } from "./kit.ts";
+
+describe("how often a run writes", () => {
+  async function appendsOf(script: Parameters<typeof given>[0], options: Parameters<typeof given>[1] = {}) {
+    const counts: Record<string, number> = {};
+    const { agent } = await given(script, { store: counted(memoryStore(), counts), ...options });
+    const run = agent.run("Go", s);
+    counts.append = 0;
+    await run.result;
+    return { counts, agent };
+  }
+
+  test("a turn without tools is two appends", async () => {
+    const { counts } = await appendsOf(["Hi."]);
+    expect(counts.append).toBe(2);
+    expect([counts.claimRun, counts.releaseRun, counts.renewRun]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("an iteration with tools adds two when the results arrive together", async () => {
+    const calls = [1, 2, 3].map((a) => ({ name: "add", input: { a, b: 1 } }));
+    const { counts } = await appendsOf([{ calls }, "Done."], { tools: { add } });
+    expect(counts.append).toBe(4);
+    const twice = await appendsOf([{ calls }, { calls: calls.slice(1) }, "Done."], { tools: { add } });
+    expect(twice.counts.append).toBe(6);
+  });
+
+  test("results that arrive one by one are written one by one", async () => {
+    const steps = [gate(), gate(), gate()];
+    const step = defineTool({
+      description: "Waits for its turn.",
+      input: z.object({ n: z.number() }),
+      async execute({ n }) {
+        await steps[n]!.passed;
+        return n;
+      },
+    });
+    const calls = [0, 1, 2].map((n) => ({ name: "step", input: { n } }));
+    const counts: Record<string, number> = {};
+    const { agent } = await given([{ calls }, "Done."], { store: counted(memoryStore(), counts), tools: { step } });
+    const run = agent.run("Go", s);
+    counts.append = 0;
+    let returned = 0;
+    steps[2]!.open();
+    await eventsOf(run, (event) => event.type === "tool.returned" && steps[[1, 0][returned++]!]?.open());
+    expect(counts.append).toBe(6);
+    const { messages } = await run.result;
+    expect(said(messages)[2]).toBe("tool: 0 1 2");
+  });
+
+  test("without pending writes a batch is one append, however its results arrive", async () => {
+    const steps = [gate(), gate()];
+    const step = defineTool({
+      description: "Waits for its turn.",
+      input: z.object({ n: z.number() }),
+      async execute({ n }) {
+        await steps[n]!.passed;
+        steps[0]!.open();
+        return n;
+      },
+    });
+    const calls = [0, 1].map((n) => ({ name: "step", input: { n } }));
+    const counts: Record<string, number> = {};
+    const durable = { checkpoints: "manual", pendingWrites: false } as const;
+    const options = { store: counted(memoryStore(), counts), tools: { step }, durable };
+    const { agent } = await given([{ calls }, "Done."], options);
+    const run = agent.run("Go", s);
+    counts.append = 0;
+    steps[1]!.open();
+    const { messages } = await run.result;
+    expect(counts.append).toBe(4);
+    expect(said(messages)[2]).toBe("tool: 0 1");
+  });
+
+  test("without pending writes an interrupted batch has no results in the log, and is legal", async () => {
+    const never = defineTool({
+      description: "Waits.",
+      input: z.object({}),
+      execute: () => new Promise<never>(() => {}),
+    });
+    const calls = [...adding().calls, { name: "never", input: {} }];
+    const durable = { checkpoints: "manual", pendingWrites: false } as const;
+    const { agent } = await given([{ calls }, "Next."], { tools: { add, never }, durable });
+    const run = agent.run("Go", s);
+    let begun = 0;
+    await eventsOf(run, (event) => void (event.type === "tool-start" && ++begun === 2 && run.interrupt()));
+    expect(await factTypes(agent)).not.toContain("tool.returned");
+    expectLegal((await agent.loadBranch("s")).messages);
+  });
+
+  test("a turn costs the same late in a conversation", async () => {
+    const counts: Record<string, number> = {};
+    const { agent } = await given(() => "ok", { store: counted(memoryStore(), counts) });
+    const costs: string[] = [];
+    for (let i = 0; i < 30; i++) {
+      for (const name of Object.keys(counts)) counts[name] = 0;
+      await agent.run(`input ${i}`, s).result;
+      const { getBranch, append, read = 0, listBranches } = counts;
+      costs.push(JSON.stringify({ getBranch, append, read, listBranches }));
+    }
+    expect(new Set(costs.slice(1)).size).toBe(1);
+  });
+});
+
+describe("turns that the caller saves", () => {
+  const persistAfterTurn = false;
+
+  test("wait, can be built on, and are saved together", async () => {
+    const { agent, model, again } = await given(["one", "two"], { persistAfterTurn });
+    const { session, branch } = await agent.loadSessionAndBranch("s");
+    await agent.run("1", { branch }).result;
+    await agent.run("2", { branch }).result;
+    expect(said(model.calls[1]!.prompt)).toEqual(["user: 1", "assistant: one", "user: 2"]);
+    expect(await factTypes(agent)).not.toContain("turn.committed");
+    const saved = await agent.saveSessionAndBranch(session, branch);
+    expect(saved.branch.messages).toHaveLength(4);
+    expect((await again().loadBranch("s")).messages).toHaveLength(4);
+  });
+
+  test("are discarded by a load when nobody saved them", async () => {
+    const { agent, again, model } = await given(["one", "two"], { persistAfterTurn });
+    expect((await agent.run("1", s).result).status).toBe("completed");
+    const branch = await again().loadBranch("s");
+    expect([branch.messages, branch.stagedTurns, branch.uncommittedTurn]).toEqual([[], [], undefined]);
+    expect((await factTypes(agent)).at(-1)).toBe("turn.discarded");
+    await agent.run("2", s).result;
+    expect(said(model.calls[1]!.prompt)).toEqual(["user: 2"]);
+  });
+
+  test("that fail or are interrupted wait for nobody", async () => {
+    const { agent } = await given([{ error: new Error("gone") }], { persistAfterTurn });
+    await agent.run("1", s).result;
+    expect((await factTypes(agent)).at(-1)).toBe("turn.ended");
+    expect((await agent.loadBranch("s")).turns).toMatchObject([{ status: "failed" }]);
+  });
+
+  test("have nothing to resume", async () => {
+    const { agent } = await given(["one"], { persistAfterTurn });
+    await agent.run("1", s).result;
+    await expect(agent.run(undefined, s).result).rejects.toMatchObject({ code: "nothing_to_resume" });
+    expect(await agent.events(main)).not.toHaveLength(0);
+  });
+});

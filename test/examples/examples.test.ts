@@ -1,0 +1,167 @@
+// Examples can't rot: each is run as a newcomer would run it, from the built package and without a key, and what it shows
+// is looked at.
+
+import { execFile, spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+
+const folder = new URL("../../examples/", import.meta.url).pathname;
+const run = promisify(execFile);
+
+interface Example {
+  /** The file to run (default: named like its folder). */
+  readonly file?: string;
+  /** What must be on the screen, in this order. */
+  readonly shows: readonly (string | RegExp)[];
+  /** What must not be. */
+  readonly hides?: RegExp;
+}
+
+const examples: Record<string, Example> = {
+  hello: {
+    shows: ["Hello!", /2 messages at position \d+ of the log: user, assistant/],
+  },
+  "multi-turn": {
+    shows: [
+      "You are Ada.",
+      "(1 model call,",
+      "About 45 metres",
+      "(2 model calls,",
+      "On file: user, assistant, user, assistant, user, assistant, tool, assistant",
+    ],
+  },
+  "durable-restart": {
+    shows: [
+      /(hotel|train): the result is in the log, at position 5/,
+      /(hotel|train): the result is in the log, at position 6/,
+      "killed with SIGKILL",
+      /turn \S+ is taken up/,
+      "table: booked now",
+      "Have a good trip!",
+      /^Booked in all: (hotel, train|train, hotel), table$/m,
+    ],
+    hides: /(hotel|train): booked now/,
+  },
+  "fork-and-compare": {
+    shows: [
+      /PRACTICAL +│ POETIC/,
+      /peas and radishes.*│ Plant the slow tree/,
+      /main +2 messages, the original/,
+      /practical +4 messages, forked from main after message 1 +\[chosen\]/,
+      /poetic +4 messages, forked from main after message 1/,
+    ],
+  },
+  approval: {
+    shows: [
+      "notes.txt: allow?",
+      "thesis.txt: allow?",
+      "tmp/cache is gone; notes.txt is gone; denied (keep it)",
+      "the run is parked; open questions: permission",
+      "found: remove photos.zip",
+      "photos.zip is gone",
+    ],
+    hides: /tmp\/cache: allow|thesis\.txt is gone/,
+  },
+  "checkpoint-and-time-travel": {
+    shows: [
+      "Fly on Wednesday, for 95 euros.",
+      "after iteration 3",
+      "after iteration 2",
+      "after iteration 1",
+      "these prices were known: 180, 140",
+      "Fly on Tuesday, for 140 euros.",
+      /main +8 messages/,
+      /impatient +6 messages/,
+    ],
+  },
+  "streaming-ui-loop": {
+    shows: [
+      "! Overloaded; trying again",
+      "~ Two numbers are needed",
+      "> download",
+      "archive: the archive is busy; attempt 2 of 3",
+      '< archive {"mean":10.1}',
+      '< download {"days":31,"mean":11.4}',
+      "? publish",
+      "> publish",
+      "It is online",
+      "= completed",
+    ],
+  },
+  "guided-tour": {
+    file: "tour.mjs",
+    shows: [
+      "Three days in Lisbon",
+      '"cheap" shares 2 messages with "main"',
+      /the (hotel|train) has its result, durably/,
+      "killed with SIGKILL",
+      "2 of 3 results are there",
+      "the table is booked now",
+      "each once",
+      "may cancel run for the table?",
+      "allowed, by this tour",
+      "The table is cancelled.",
+      "14 messages",
+      "undone: 12 messages again",
+      /main +12 messages/,
+      "└─ cheap  4 messages",
+      "   └─ cheaper  3 messages",
+      "0 problems found",
+    ],
+  },
+};
+
+/** No key, no colours, and a place for files that is looked at afterwards. */
+async function environment(): Promise<NodeJS.ProcessEnv & { TMPDIR: string }> {
+  const place = await mkdtemp(join(tmpdir(), "bough-examples-"));
+  onTestFinished(() => rm(place, { recursive: true, force: true }));
+  const { ANTHROPIC_API_KEY: _anthropic, OPENAI_API_KEY: _openai, FORCE_COLOR: _colour, ...rest } = process.env;
+  return { ...rest, TMPDIR: place };
+}
+
+function fileOf(name: string): string {
+  return join(folder, name, examples[name]?.file ?? `${name}.mjs`);
+}
+
+test("every example is run here", () => {
+  const folders = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
+    .map(({ name }) => name);
+  expect(folders.sort()).toEqual(Object.keys(examples).sort());
+});
+
+describe.each(Object.entries(examples))("%s", (name, { shows, hides }) => {
+  test("runs without a key, shows what it promises, and leaves nothing behind", async () => {
+    const env = await environment();
+
+    // A failed exit rejects with what was on the screen.
+    const { stdout, stderr } = await run(process.execPath, [fileOf(name)], { env });
+
+    expect(stderr).toBe("");
+    expect(stdout).toContain("a scripted stand-in");
+    let rest = stdout;
+    for (const shown of shows) {
+      const at = typeof shown === "string" ? rest.indexOf(shown) : rest.search(shown);
+      expect(at, `"${shown}" on the screen, after what came before it:\n${stdout}`).toBeGreaterThanOrEqual(0);
+      rest = rest.slice(at);
+    }
+    if (hides) expect(stdout).not.toMatch(hides);
+    // No terminal, so no colours; and one of 80 columns would break no line.
+    expect(stdout).not.toContain("\u001B");
+    expect(stdout.split("\n").filter((line) => [...line].length > 80)).toEqual([]);
+    expect(await readdir(env.TMPDIR)).toEqual([]);
+  });
+});
+
+test("a key chooses a real provider", async () => {
+  const env = { ...(await environment()), OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
+
+  const { stdout, stderr } = spawnSync(process.execPath, [fileOf("hello")], { env, encoding: "utf8" });
+
+  expect(stdout).toContain("Model: openai/");
+  expect(stderr).toContain("The model call failed");
+});

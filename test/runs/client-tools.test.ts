@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createAgent, defineTool, type Json, type Middleware } from "../../src/index.ts";
+import { memoryStore } from "../../src/stores/memory/index.ts";
+import { manualClock, scriptedModel } from "../../src/testing/index.ts";
+import { anAgent, answering, factsOf, questions, s } from "./asking-kit.ts";
+
+const locate = defineTool({ description: "Where the user is.", input: z.object({ precise: z.boolean() }) });
+const tools = { locate };
+
+const locates = scriptedModel((prompt) => {
+  const last = prompt.at(-1)!;
+  if (last.role !== "tool") return { calls: [{ name: "locate", input: { precise: true } }] };
+  return JSON.stringify((last.content as unknown as { output: Json }[])[0]!.output);
+});
+
+describe("a tool that the client runs", () => {
+  test.each([
+    ["a text", { output: "Rome" }, { type: "text", value: "Rome" }],
+    ["data", { output: { lat: 1, lon: 2 } }, { type: "json", value: { lat: 1, lon: 2 } }],
+    ["a list", { output: [1, 2] }, { type: "json", value: [1, 2] }],
+    ["nothing", {}, { type: "json", value: null }],
+    ["an output of the model's own kind", { output: { type: "text", value: "x" } }, { type: "text", value: "x" }],
+    ["an error", { error: "No signal." }, { type: "error-text", value: "No signal." }],
+  ])("is shown its input, and answers with %s", async (_, answer, output) => {
+    const agent = await anAgent({ model: locates, tools });
+    const run = agent.run("go", s);
+    const seen = await answering(run, () => answer);
+    expect(seen.find(({ type }) => type === "interaction.opened")).toMatchObject({
+      kind: "client-tool",
+      request: { toolName: "locate", input: { precise: true } },
+    });
+    expect(JSON.parse(await run.text())).toEqual(output);
+  });
+
+  test.todo("may answer with data that happens to have a type of its own");
+
+  test("may answer with as much as a tool may return", async () => {
+    const agent = await anAgent({ model: locates, tools });
+    const run = agent.run("go", s);
+    await answering(run, () => ({ output: "x".repeat(1_000_000) }));
+    expect(JSON.parse(await run.text()).value).toHaveLength(1_000_000);
+  });
+
+  test("is not run when no client is there, or none answers in time: the model is told, the turn goes on", async () => {
+    const clock = manualClock();
+    const agent = await anAgent({ model: locates, tools, clock, limits: { answerMs: 10 } });
+    expect(JSON.parse(await agent.run("go", s).text()).value).toMatch(/no client is there/);
+    const run = agent.run("go", { ...s, questions: "wait" });
+    await questions(agent);
+    clock.advance(10);
+    expect(JSON.parse(await run.text()).value).toMatch(/did not answer in time/);
+  });
+
+  test("is shown the input that a hook made of it", async () => {
+    const rough: Middleware = {
+      name: "rough",
+      beforeToolCall(context) {
+        context.input = { precise: false };
+      },
+    };
+    const agent = await anAgent({ model: locates, tools, middleware: [rough] });
+    const seen = await answering(agent.run("go", s), () => ({ output: "x" }));
+    expect(seen.find(({ type }) => type === "interaction.opened")).toMatchObject({
+      request: { input: { precise: false } },
+    });
+  });
+
+  test("answers a run that nobody works on, and the run goes on with it", async () => {
+    const store = memoryStore();
+    const agent = await anAgent({ model: locates, tools, store });
+    const { interactions } = await agent.run("go", { ...s, questions: "park" }).result;
+    const later = createAgent({ model: locates, tools, store });
+    const run = await later.respond(s, interactions![0]!.id, { output: "Oslo" });
+    expect(JSON.parse(await run!.text())).toEqual({ type: "text", value: "Oslo" });
+    expect(await factsOf(later, "interaction.opened")).toHaveLength(1);
+  });
+
+  test("that must not run twice is asked for once: after a restart it is the same question", async () => {
+    const store = memoryStore();
+    const pay = defineTool({ description: "Pays.", input: z.object({}), effect: "once" });
+    const model = scriptedModel((prompt) =>
+      prompt.at(-1)!.role === "tool" ? "done" : { calls: [{ name: "pay", input: {} }] },
+    );
+    const agent = await anAgent({ model, tools: { pay }, store });
+    const run = agent.run("go", { ...s, questions: "wait" });
+    const [question] = await questions(agent);
+    await run.park();
+    const later = createAgent({ model, tools: { pay }, store });
+    const resumed = later.run(undefined, { ...s, questions: "wait" });
+    await resumed.respond(question!.id, { output: "paid" });
+    expect(await resumed.text()).toBe("done");
+    expect(await factsOf(later, "interaction.opened")).toHaveLength(1);
+  });
+
+  test("of which several are called is asked for side by side", async () => {
+    const model = scriptedModel((prompt) =>
+      prompt.at(-1)!.role === "tool"
+        ? JSON.stringify((prompt.at(-1)!.content as unknown as { output: { value: Json } }[]).map(({ output }) => output.value))
+        : { calls: [true, false].map((precise) => ({ name: "locate", input: { precise } })) },
+    );
+    const agent = await anAgent({ model, tools, limits: { parallelTools: 1 } });
+    const run = agent.run("go", { ...s, questions: "wait" });
+    const open = await questions(agent, 2);
+    for (const { id, request } of open.toReversed()) await run.respond(id, { output: request.input as Json });
+    expect(JSON.parse(await run.text())).toEqual([{ precise: true }, { precise: false }]);
+  });
+});

@@ -1,0 +1,3 @@
+import { failpointCases } from "./failpoints.cases.ts";
+
+failpointCases("file");

@@ -1,0 +1,3 @@
+import type { Total } from "../../../crash/kit/campaign.mjs";
+
+export function campaign(options: { name: string; deaths: number; seed: string; lane?: number }): Promise<Total>;

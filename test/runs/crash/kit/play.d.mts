@@ -1,0 +1,3 @@
+import type { Play } from "./subject.mjs";
+
+export const fixedPlay: Play;

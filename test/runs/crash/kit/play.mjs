@@ -1,0 +1,108 @@
+// What an agent is made to do: a play is turns, each of them batches of calls and an answer. The model's reply depends on
+// the prompt alone, and a tool's result on its call alone, so a play has one outcome, however often it is cut off.
+
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { scriptedModel } from "bough/scripted";
+
+/** Three tools in parallel, twice: of every effect, with and without a permission, and with one that fails. */
+export const fixedPlay = [
+  {
+    batches: [
+      [{ tool: "look" }, { tool: "pay" }, { tool: "note", ms: 1 }],
+      [{ tool: "send" }, { tool: "book", ms: 1 }, { tool: "fail" }],
+    ],
+    answer: "All of it is done.",
+  },
+];
+
+/** A few turns of anything. */
+export function randomPlay(random) {
+  const names = ["look", "look", "note", "note", "pay", "book", "send", "guard", "fail"];
+  return Array.from({ length: 1 + random.int(3) }, (_, turn) => {
+    // One call in a turn may fail: a run that is cut off counts errors anew, and a row of them ends a turn.
+    let mayFail = true;
+    const call = () => {
+      const tool = random.pick(names);
+      if (tool === "fail" && !mayFail) return { tool: "look", ms: 0 };
+      if (tool === "fail") mayFail = false;
+      return { tool, ms: random.chance(0.3) ? 0 : random.int(12) };
+    };
+    const batches = Array.from({ length: random.int(5) }, () => Array.from({ length: 1 + random.int(4) }, call));
+    return { batches, answer: `Turn ${turn} is done.` };
+  });
+}
+
+/** What begins a turn of the play. */
+export function inputOf(turn) {
+  return `turn ${turn}`;
+}
+
+export function modelOf(play) {
+  return scriptedModel((prompt) => {
+    const asked = prompt.findLastIndex(({ role }) => role === "user");
+    const turn = Number(prompt[asked].content[0].text.split(" ")[1]);
+    const { batches, answer } = play[turn];
+    const iteration = prompt.slice(asked).filter(({ role }) => role === "assistant").length;
+    const batch = batches[iteration];
+    if (!batch) return answer;
+    const calls = batch.map(({ tool, ms = 0 }, i) => ({ name: tool, input: { key: `${turn}.${iteration}.${i}`, ms } }));
+    return { text: `Step ${iteration}.`, calls };
+  });
+}
+
+/** What a call gives back. */
+function resultOf({ key }) {
+  return `done ${key}`;
+}
+
+/** What a person says who knows that a call has run. */
+export function knownOutput({ input }) {
+  return resultOf(input);
+}
+
+/** The tools; each effect is a line in the file, written by the process (`life`) that has it. */
+export function toolsOf({ effects, life }) {
+  const input = { type: "object", properties: { key: { type: "string" }, ms: { type: "number" } } };
+  const execute = async (given, { callId, toolName }) => {
+    if (given.ms > 0) await new Promise((resolve) => setTimeout(resolve, given.ms));
+    appendLine(effects, { life, callId, tool: toolName, key: given.key });
+    return resultOf(given);
+  };
+  const reconcile = (given, { callId }) => {
+    const hasRun = readLines(effects).some((effect) => effect.callId === callId);
+    return hasRun ? { type: "text", value: resultOf(given) } : "not-executed";
+  };
+  const fail = async (given, context) => {
+    await execute(given, context);
+    throw new Error(`No ${given.key}.`);
+  };
+  return {
+    look: { input, execute, effect: "read" },
+    note: { input, execute },
+    fail: { input, execute: fail },
+    pay: { input, execute, effect: "once" },
+    book: { input, execute, effect: "once", reconcile },
+    send: { input, execute, effect: "once", permission: true },
+    guard: { input, execute, permission: true },
+  };
+}
+
+function appendLine(path, line) {
+  const file = openSync(path, "a");
+  writeSync(file, `${JSON.stringify(line)}\n`);
+  closeSync(file);
+}
+
+/** The effects so far; none when there is no file yet. */
+export function readLines(path) {
+  let text = "";
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+  }
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}

@@ -1,0 +1,338 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { clarification, createAgent, defineTool, type Json, type Middleware } from "../../src/index.ts";
+import { memoryStore } from "../../src/stores/memory/index.ts";
+import { manualClock, scriptedModel } from "../../src/testing/index.ts";
+import { refused } from "../sessions/kit.ts";
+import { anAgent, answering, factsOf, openQuestions, questions, removesThenTells, removing, s, sharedFile } from "./asking-kit.ts";
+
+const waiting = { ...s, questions: "wait" } as const;
+
+describe("answering", () => {
+  test("works through the run, the agent and the sessions, with who answered", async () => {
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("a", "b", "c"), tools });
+    const run = agent.run("go", waiting);
+    const [a, b, c] = await questions(agent, 3);
+    await run.respond(a!.id, { approved: true });
+    expect(await agent.respond(s, b!.id, { approved: true }, { by: "ann" })).toBeUndefined();
+    await agent.answer(s, c!.id, { approved: true }, { by: "bob" });
+    expect((await run.result).status).toBe("completed");
+    expect(ran.toSorted()).toEqual(["a", "b", "c"]);
+    const answers = await factsOf(agent, "interaction.answered");
+    expect(answers.map((each) => ("by" in each ? each.by : undefined))).toEqual([undefined, "ann", "bob"]);
+    expect(answers).toMatchObject([{ direction: "up", channel: "interactive" }, {}, {}]);
+  });
+
+  test("works for a run that stores nothing", async () => {
+    const { ran, tools } = removing();
+    const agent = createAgent({ model: removesThenTells("x"), tools });
+    await answering(agent.run("go"), () => ({ approved: true }));
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("the second time is refused, and changes nothing", async () => {
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("a", "b"), tools });
+    const run = agent.run("go", waiting);
+    const [a, b] = await questions(agent, 2);
+    await run.respond(a!.id, { approved: true });
+    await refused(run.respond(a!.id, { approved: false }), "interaction_closed", { why: "answered" });
+    await run.respond(b!.id, { approved: true });
+    await run.result;
+    expect(ran.toSorted()).toEqual(["a", "b"]);
+    await refused(agent.answer(s, a!.id, { approved: false }), "interaction_closed", { why: "answered" });
+  });
+
+  test("of a question that nobody asked, of another branch or of another session is refused", async () => {
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools });
+    await agent.createSession("other");
+    await agent.forkBranch({ ...s, newBranchId: "fork" });
+    const run = agent.run("go", { ...waiting, branchId: "main" });
+    const [question] = await questions(agent);
+    for (const scope of [{ ...s, branchId: "fork" }, { sessionId: "other" }]) {
+      await refused(agent.respond(scope, question!.id, { approved: true }), "interaction_not_found");
+    }
+    await refused(run.respond("nothing", { approved: true }), "interaction_not_found");
+    await run.respond(question!.id, { approved: true });
+    expect((await run.result).status).toBe("completed");
+  });
+
+  test("comes too late after the turn was interrupted, and after it was given up for a new one", async () => {
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools });
+    const run = agent.run("go", waiting);
+    const [first] = await questions(agent);
+    await run.interrupt();
+    await refused(run.respond(first!.id, { approved: true }), "interaction_closed", { why: "turn-closed" });
+    await agent.run("go", { ...s, questions: "park" }).result;
+    const [second] = await questions(agent);
+    expect(second!.id).not.toBe(first!.id);
+    await agent.run("something else", s).result;
+    await refused(agent.respond(s, second!.id, { approved: true }), "interaction_closed", { why: "turn-closed" });
+  });
+
+  test("comes too late once the time is over, whether the log says so yet or not", async () => {
+    const clock = manualClock();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, clock, limits: { answerMs: 1000 } });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    clock.advance(1000);
+    await refused(run.respond(question!.id, { approved: true }), "interaction_closed", { why: "expired" });
+    await run.result;
+    await refused(run.respond(question!.id, { approved: true }), "interaction_closed", { why: "expired" });
+    expect(ran).toEqual([]);
+  });
+
+  test("with something malformed is refused, and the question is as open as before", async () => {
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    const cycle: Record<string, unknown> = {};
+    cycle.self = cycle;
+    const malformed: unknown[] = ["yes", null, undefined, 1, [true], new Date(0), { at: Number.NaN }, { f: () => 1 }, cycle];
+    for (const answer of malformed) {
+      const error = await run.respond(question!.id, answer as never).catch((thrown: unknown) => thrown);
+      expect(error, String(answer)).toMatchObject({ name: "BoughError" });
+      expect(["invalid_argument", "limit_exceeded"]).toContain((error as { code: string }).code);
+    }
+    await refused(run.respond(question!.id, { text: "x".repeat(9_000_000) }), "limit_exceeded");
+    expect(await openQuestions(agent)).toHaveLength(1);
+    expect(await factsOf(agent, "interaction.answered")).toEqual([]);
+    await run.respond(question!.id, { approved: true });
+    await run.result;
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("by many at once: one succeeds, all others are told that it is closed", async () => {
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    const tries = Array.from({ length: 20 }, (_, n) => agent.answer(s, question!.id, { approved: n % 2 === 0 }));
+    const ends = await Promise.allSettled(tries);
+    expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const end of ends) if (end.status === "rejected") expect(end.reason.code).toBe("interaction_closed");
+    await run.result;
+    expect(await factsOf(agent, "interaction.answered")).toHaveLength(1);
+  });
+});
+
+describe("another process", () => {
+  test("answers, and the run that waits hears of it", async () => {
+    const open = await sharedFile();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store: await open() });
+    const other = createAgent({ model: removesThenTells("x"), tools, store: await open() });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(other);
+    expect(await other.respond(s, question!.id, { approved: true })).toBeUndefined();
+    expect((await run.result).status).toBe("completed");
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("and this one answer at the same time: one of them is told that it is closed", async () => {
+    const open = await sharedFile();
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store: await open() });
+    const other = createAgent({ model: removesThenTells("x"), tools, store: await open() });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    const ends = await Promise.allSettled([
+      agent.respond(s, question!.id, { approved: true }),
+      other.respond(s, question!.id, { approved: true }),
+    ]);
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(ends.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "interaction_closed" } });
+    expect((await run.result).status).toBe("completed");
+  });
+});
+
+describe("a turn handed over while it waits", () => {
+  test("keeps the question under its id, and waits on", async () => {
+    const store = memoryStore();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    await run.park();
+    expect(await run.result).toMatchObject({ status: "parked", interactions: [{ id: question!.id }] });
+    const later = createAgent({ model: removesThenTells("x"), tools, store });
+    const resumed = later.run(undefined, waiting);
+    await questions(later);
+    await resumed.respond(question!.id, { approved: true });
+    expect((await resumed.result).status).toBe("completed");
+    expect(ran).toEqual(["x"]);
+    expect(await factsOf(later, "interaction.opened")).toHaveLength(1);
+  });
+
+  test("and answered while nobody was there goes on with the answer, without asking", async () => {
+    const store = memoryStore();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x", "y"), tools, store });
+    const run = agent.run("go", waiting);
+    const [x, y] = await questions(agent, 2);
+    await run.park();
+    await agent.answer(s, x!.id, { approved: true });
+    await agent.answer(s, y!.id, { approved: false });
+    const later = createAgent({ model: removesThenTells("x", "y"), tools, store });
+    expect((await later.run(undefined, s).result).status).toBe("completed");
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("is listed as waiting until it is answered, and is not resumed before", async () => {
+    const store = memoryStore();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store });
+    await agent.run("go", { ...s, questions: "park" }).result;
+    const later = createAgent({ model: removesThenTells("x"), tools, store });
+    const [found] = await later.recover();
+    expect(found!.run).toBeUndefined();
+    expect(found!.waitingFor).toMatchObject([{ kind: "permission" }]);
+    await later.answer(s, found!.waitingFor[0]!.id, { approved: true });
+    const [ready] = await later.recover();
+    expect((await ready!.run!.result).status).toBe("completed");
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("and taken up by one who does not ask is denied, and the question is closed by that", async () => {
+    const store = memoryStore();
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store });
+    await agent.run("go", { ...s, questions: "park" }).result;
+    const [question] = await openQuestions(agent);
+    expect((await agent.run(undefined, s).result).status).toBe("completed");
+    expect(ran).toEqual([]);
+    await refused(agent.answer(s, question!.id, { approved: true }), "interaction_closed", { why: "expired" });
+  });
+
+  test.todo("whose question is over by then is resumed by recover()");
+});
+
+describe("a clarification", () => {
+  const book = (asked: string[]) =>
+    defineTool({
+      description: "Books.",
+      input: z.object({}),
+      async execute(_, context) {
+        const where = await context.ask("Where to?", { choices: ["Rome", "Oslo"] });
+        const when = await context.ask("When?");
+        asked.push(where, when);
+        return `${where} ${when}`;
+      },
+    });
+  const books = scriptedModel((prompt) => {
+    const last = prompt.at(-1)!;
+    if (last.role !== "tool") return { calls: [{ name: "book", input: {} }] };
+    return JSON.stringify((last.content as unknown as { output: Json }[])[0]!.output);
+  });
+
+  test("asked by a tool is shown with its choices; the answer is the tool's", async () => {
+    const asked: string[] = [];
+    const agent = await anAgent({ model: books, tools: { book: book(asked) } });
+    const run = agent.run("go", s);
+    const shown: unknown[] = [];
+    await answering(run, ({ kind, request }) => {
+      shown.push([kind, request]);
+      return request.question === "When?" ? { day: 1 } : { answer: "Rome" };
+    });
+    expect(shown).toEqual([
+      ["clarification", { toolName: "book", question: "Where to?", choices: ["Rome", "Oslo"] }],
+      ["clarification", { toolName: "book", question: "When?" }],
+    ]);
+    expect(asked).toEqual(["Rome", '{"day":1}']);
+  });
+
+  test("that was answered is not asked again after a restart; the next one is", async () => {
+    const store = memoryStore();
+    const asked: string[] = [];
+    const agent = await anAgent({ model: books, tools: { book: book(asked) }, store });
+    const run = agent.run("go", waiting);
+    const [where] = await questions(agent);
+    await run.respond(where!.id, { answer: "Oslo" });
+    let when = (await questions(agent))[0]!;
+    while (when.id === where!.id) when = (await questions(agent))[0]!;
+    await run.park();
+    const later = createAgent({ model: books, tools: { book: book(asked) }, store });
+    const resumed = await later.respond(s, when.id, { answer: "May" });
+    expect(await resumed!.text()).toBe(JSON.stringify({ type: "text", value: "Oslo May" }));
+    expect(asked).toEqual(["Oslo", "May"]);
+    expect(await factsOf(later, "interaction.opened")).toHaveLength(2);
+  });
+
+  test("that nobody answers fails the call with words the model can read, and the turn goes on", async () => {
+    const agent = await anAgent({ model: books, tools: { book: book([]) } });
+    const { text, status } = await agent.run("go", s).result;
+    expect(status).toBe("completed");
+    expect(JSON.parse(text)).toEqual({ type: "error-text", value: "Nobody answered: Where to?" });
+  });
+
+  test("asked by the model with ask_user gets the person's words", async () => {
+    const model = scriptedModel((prompt) => {
+      const last = prompt.at(-1)!;
+      if (last.role === "tool") return JSON.stringify((last.content as unknown as { output: Json }[])[0]!.output);
+      return { calls: [{ name: "ask_user", input: { question: "Which file?", choices: ["a", "b"] } }] };
+    });
+    const agent = await anAgent({ model, middleware: [clarification()] });
+    const run = agent.run("go", s);
+    const seen = await answering(run, () => ({ answer: "a" }));
+    expect(seen.find(({ type }) => type === "interaction.opened")).toMatchObject({
+      kind: "clarification",
+      request: { question: "Which file?", choices: ["a", "b"] },
+    });
+    expect(JSON.parse(await run.text())).toEqual({ type: "text", value: "a" });
+  });
+});
+
+describe("a question of a hook", () => {
+  test("asked for every call of a batch at once is one, and all get its answer", async () => {
+    const { ran, tools } = removing();
+    const answers: unknown[] = [];
+    const once: Middleware = {
+      name: "once",
+      async beforeToolCall(context) {
+        answers.push(await context.ask({ kind: "clarification", key: "sure", request: { question: "Sure?" } }));
+      },
+    };
+    const agent = await anAgent({ model: removesThenTells("a", "b"), tools, middleware: [once] });
+    await answering(agent.run("go", s), ({ kind }) => (kind === "clarification" ? { answer: "yes" } : { approved: true }));
+    expect(answers).toMatchObject(Array(2).fill({ answered: true, answer: { answer: "yes" } }));
+    expect(ran).toEqual(["a", "b"]);
+  });
+
+  test("may have its own time", async () => {
+    const clock = manualClock();
+    const answers: unknown[] = [];
+    const hasty: Middleware = {
+      name: "hasty",
+      async beforeIteration(context) {
+        answers.push(await context.ask({ kind: "clarification", request: { question: "?" }, expiresInMs: 10 }));
+      },
+    };
+    const agent = await anAgent({ model: scriptedModel(["hello"]), middleware: [hasty], clock });
+    const run = agent.run("go", waiting);
+    const [question] = await questions(agent);
+    expect(question!.expiresAt).toBe(question!.openedAt + 10);
+    clock.advance(10);
+    await run.result;
+    expect(answers).toEqual([{ answered: false, reason: "expired" }]);
+  });
+
+  test("still waiting when its branch can't be read any more ends with the run, and harms nobody else", async () => {
+    const clock = manualClock();
+    const store = memoryStore({ clock });
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("x"), tools, store, clock, limits: { answerMs: 5000 } });
+    const run = agent.run("go", waiting);
+    await questions(agent);
+    await store.close();
+    for (let i = 0; i < 6; i++) {
+      clock.advance(1000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await run.result).toMatchObject({ status: "failed", error: { code: "store_closed" } });
+  });
+});
