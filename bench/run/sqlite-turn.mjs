@@ -7,7 +7,7 @@ import { newPlace } from "../lib/stores.mjs";
 import { besideRows, quietDisk, takeTurns } from "./lib/compare.mjs";
 import { withSystems } from "./lib/systems.mjs";
 
-const names = ["bough", "langgraph", "mastra", "adk"];
+const names = ["bough", "langgraph", "mastra", "adk", "bare"];
 const lengths = [10, 1000, 5000];
 const kinds = { "plain turn": false, "turn with a tool": true };
 

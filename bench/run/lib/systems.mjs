@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 /** What they are called in the table, and the packages whose versions are told. */
 export const systems = {
   bough: { label: "Bough", packages: [] },
-  bare: { label: "no library", packages: [] },
+  bare: { label: "no library at all", packages: [] },
   adk: { label: "ADK JS", packages: ["@google/adk"] },
   "ai-sdk": { label: "AI SDK", packages: ["ai"] },
   langgraph: {
