@@ -3,8 +3,9 @@
 //
 // A turn at ten messages is always one of a session that has about ten: sessions are used for a few turns only, until they
 // have grown by half. A new one is given its history and one turn that is not counted, so that whatever a system keeps of
-// a session is there. Sessions are made before the clock starts, and the turns of one piece of work follow each other, so
-// that what a system does after it has answered is counted with the next turn.
+// a session is there; so is one that was left for others in between, which a system may have put away meanwhile. Sessions
+// are made before the clock starts, and the turns of one piece of work follow each other, so that what a system does after
+// it has answered is counted with the next turn.
 
 import { strict as assert } from "node:assert";
 import { historyOf, nextText } from "./script.mjs";
@@ -89,6 +90,7 @@ async function averageOf(open, { length, ms, work }) {
   const state = open.lengths.get(length) ?? { left: 0, estimate: ms };
   open.lengths.set(length, state);
   const spent = { ms: 0, cpu: 0, turns: 0 };
+  if (state.left > 2) await work(await sessionFor(open, state, { length, work }));
   globalThis.gc();
   while (spent.ms < ms) {
     const count = Math.min(mostAtOnce, Math.max(1, Math.round((ms - spent.ms) / state.estimate)));
