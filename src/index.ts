@@ -12,7 +12,6 @@ export {
   clarification,
   defineState,
   errorLimits,
-  iterationLimit,
   permissions,
   planning,
   planState,
@@ -31,4 +30,11 @@ export type {
   RunResult,
 } from "./runs/index.ts";
 export * from "./sessions/index.ts";
-export { defineTool, type Tool, type ToolContext, type ToolDefinition, type ToolSet, type ToolSource } from "./tools/index.ts";
+export {
+  defineTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolSet,
+  type ToolSource,
+} from "./tools/index.ts";

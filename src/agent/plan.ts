@@ -23,16 +23,22 @@ export interface AgentBase {
   /** The same with telemetry in it, for runs that are traced. */
   readonly traced: Pipeline;
   readonly tracing: Tracing | undefined;
+  readonly atLimit: Middleware;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly toolSpecs: RunPlan["toolSpecs"];
 }
 
 export async function prepareBase(options: AgentOptions, { limits, clock }: AgentSettings): Promise<AgentBase> {
   const tracing = tracingOf(options, clock);
-  const pipeline = pipelineOf(options, limits, {});
-  const traced = tracing ? pipelineOf(options, limits, {}, tracing) : pipeline;
+  const pipeline = pipelineOf(options, {});
+  const traced = tracing ? pipelineOf(options, {}, tracing) : pipeline;
   const tools = await prepareTools([...toolSets(options.tools), ...pipeline.tools]);
-  return { pipeline, traced, tracing, tools, toolSpecs: [...tools.values()].map(toolSpec) };
+  const atLimit = limiterOf(options, limits);
+  return { pipeline, traced, tracing, atLimit, tools, toolSpecs: [...tools.values()].map(toolSpec) };
+}
+
+function limiterOf(options: AgentOptions, { iterations: max }: Limits): Middleware {
+  return iterationLimit({ max, onLimit: options.limits?.onIterations ?? "stop" });
 }
 
 function tracingOf({ telemetry = true }: AgentOptions, clock: Clock): Tracing | undefined {
@@ -49,17 +55,18 @@ export async function planRun(
 ): Promise<RunPlan> {
   const limits = config.limits ? checkLimits({ ...settings.limits, ...config.limits }) : settings.limits;
   const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
-  const isOther = config.middleware || config.permissionMode || config.limits;
+  const isOther = config.middleware || config.permissionMode;
   const shared = tracing ? base.traced : base.pipeline;
-  const pipeline = isOther ? pipelineOf(options, limits, config, tracing) : shared;
+  const pipeline = isOther ? pipelineOf(options, config, tracing) : shared;
   const { tools, toolSpecs } = config.tools || config.middleware ? await withExtra(base, config) : base;
   const instructions = instructionsOf(options, config);
-  const schema = output === undefined ? undefined : await readSchema("output", output);
+  const schema = output === undefined ? undefined : await readSchema("The output schema", output);
   return {
     ...settings,
     limits,
     model: await resolveModel(config.model ?? options.model),
     pipeline,
+    atLimit: config.limits ? limiterOf(options, limits) : base.atLimit,
     tools,
     toolSpecs,
     config,
@@ -79,18 +86,16 @@ function settingsIn(config: RunConfig): ModelSettings {
 }
 
 /** A run's own middleware is outermost, then the agent's, then what is built in. */
-function pipelineOf(options: AgentOptions, limits: Limits, config: RunConfig, tracing?: Tracing): Pipeline {
+function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing): Pipeline {
   const { permissionMode: mode } = config;
-  const list: Middleware[] = [
-    ...(config.middleware ?? []),
-    ...(options.middleware ?? []),
-    ...(tracing ? [tracing.middleware] : []),
+  const own = [...(config.middleware ?? []), ...(options.middleware ?? []), ...(tracing ? [tracing.middleware] : [])];
+  const builtIn: Middleware[] = [
     errorLimits(),
     repeatedCalls(),
-    iterationLimit({ max: limits.iterations, onLimit: options.limits?.onIterations ?? "stop" }),
     permissions({ ...options.permissions, ...(mode && { mode }) }),
   ];
-  return buildPipeline(list);
+  // Whoever brings one of these wants it in place of ours.
+  return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);
 }
 
 /** The agent's tools, and those that a run brings along. */

@@ -109,6 +109,12 @@ describe("M2, M3: past the limit", () => {
     expect(await readAll(mailbox)).toEqual(["a1", "b1", "c123"]);
   });
 
+  test("neighbours that wait are merged before anything is lost", async () => {
+    const mailbox = filled("a1", "a2", "b1", "C");
+    mailbox.close();
+    expect(await readAll(mailbox)).toEqual(["a12", "b1", "C"]);
+  });
+
   test("what can't be merged takes the place of the oldest that may be lost, and the reader is told before it reads on", async () => {
     const mailbox = filled("A", "b", "c", "d", "E", "f");
     mailbox.close();

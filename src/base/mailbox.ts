@@ -1,6 +1,7 @@
 // Mailbox: what one reader has yet to read. The writer never waits for the reader, and what waits stays bounded.
 //   M1. It is read once, in the order in which it was written; a reader that leaves ends it.
-//   M2. Past the limit, an item is merged with the newest one if it can be, and otherwise the oldest that may be lost goes.
+//   M2. Past the limit, an item is merged with the newest one if it can be; otherwise those that wait are merged with their
+//       neighbours; and only when that makes no room, the oldest that may be lost goes.
 //   M3. Items that may not be lost stay, also past the limit.
 
 import { BoughError } from "./errors.ts";
@@ -30,6 +31,9 @@ export class Mailbox<T> implements AsyncIterable<T> {
   #read = 0;
   /** Nothing that waits before this place may be lost; so that a long wait makes no later item dearer. */
   #keptTo = 0;
+  /** Items that came since neighbours were last merged, and from how many on that is worth another look. */
+  #fresh = 0;
+  #manyFresh: number;
   /** Reads that wait for an item, first come first served. */
   #readers: Read<T>[] = [];
   #state: "open" | "closed" | "left" = "open";
@@ -41,6 +45,7 @@ export class Mailbox<T> implements AsyncIterable<T> {
   constructor(options: MailboxOptions<T> = {}) {
     this.#options = options;
     this.#limit = options.limit ?? 1024;
+    this.#manyFresh = this.#limit;
   }
 
   /** Whether nobody reads, and nobody will. */
@@ -60,8 +65,10 @@ export class Mailbox<T> implements AsyncIterable<T> {
   push(item: T): void {
     if (this.#state !== "open") return;
     const reader = this.#readers.shift();
-    if (reader) reader.resolve({ value: item, done: false });
-    else if (this.size < this.#limit || !this.#makeRoom(item)) this.#waiting.push(item);
+    if (reader) return void reader.resolve({ value: item, done: false });
+    if (this.size >= this.#limit && this.#makeRoom(item)) return;
+    this.#waiting.push(item);
+    this.#fresh++;
   }
 
   /** The end: the reader gets what still waits, and then the end, or the error. */
@@ -137,7 +144,8 @@ export class Mailbox<T> implements AsyncIterable<T> {
       this.#waiting[this.#waiting.length - 1] = merged;
       return true;
     }
-    if (!droppable) return false;
+    if (merge && this.#fresh >= this.#manyFresh) this.#mergeNeighbours(merge);
+    if (!droppable || this.size < this.#limit) return false;
     let oldest = Math.max(this.#keptTo, this.#read);
     while (oldest < this.#waiting.length && !droppable(this.#waiting[oldest]!)) oldest++;
     this.#keptTo = oldest;
@@ -146,5 +154,19 @@ export class Mailbox<T> implements AsyncIterable<T> {
     if (isFound) this.#waiting.splice(oldest, 1);
     this.#dropped++;
     return !isFound;
+  }
+
+  #mergeNeighbours(merge: (before: T, after: T) => T | undefined): void {
+    const merged: T[] = [];
+    for (const item of this.#waiting.slice(this.#read)) {
+      const both = merged.length > 0 ? merge(merged.at(-1)!, item) : undefined;
+      if (both === undefined) merged.push(item);
+      else merged[merged.length - 1] = both;
+    }
+    this.#waiting = merged;
+    this.#read = 0;
+    this.#keptTo = 0;
+    this.#fresh = 0;
+    this.#manyFresh = Math.max(this.#limit, merged.length);
   }
 }

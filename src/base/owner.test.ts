@@ -3,16 +3,22 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { ownerIsDead, processOwner } from "./owner.ts";
 
+const host = processOwner().split("/")[0]!;
+
 describe("owner", () => {
-  test("this process is named by host and process id, and lives", () => {
-    expect(processOwner().endsWith(`/${process.pid}`)).toBe(true);
+  test("this process is named by host, process id and start, and lives", () => {
+    expect(processOwner()).toMatch(new RegExp(`/${process.pid}/[0-9a-z]+$`));
     expect(ownerIsDead(processOwner())).toBe(false);
+  });
+
+  test("a process that had our id before us, as in a restarted container, is dead", () => {
+    expect(ownerIsDead(`${host}/${process.pid}/before`)).toBe(true);
   });
 
   test("a process of this host that has ended is dead, one that runs is not", async () => {
     const child = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
     await once(child, "spawn");
-    const owner = processOwner().replace(/\d+$/, String(child.pid));
+    const owner = `${host}/${child.pid}/start`;
     expect(ownerIsDead(owner)).toBe(false);
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -20,7 +26,6 @@ describe("owner", () => {
   });
 
   test("nothing is known of another host, nor of an owner that is no process", () => {
-    const host = processOwner().replace(/\/\d+$/, "");
     for (const owner of [
       "elsewhere/1",
       "",
@@ -31,6 +36,7 @@ describe("owner", () => {
       `${host}/0`,
       `${host}/-1`,
       `${host}/1.5`,
+      `${host}/${process.pid}`,
     ]) {
       expect(ownerIsDead(owner), owner).toBe(false);
     }

@@ -6,17 +6,18 @@ interface Host {
 
 let ownName: string | undefined;
 
-/** "host/pid"; unique among the live processes of a host. */
+/** "host/pid/start"; the start tells a process from the one that had its id before, as in a restarted container. */
 export function processOwner(): string {
-  ownName ??= `${hostname()}/${globalThis.process?.pid ?? 0}`;
+  ownName ??= `${hostname()}/${globalThis.process?.pid ?? 0}/${Math.round(performance.timeOrigin).toString(36)}`;
   return ownName;
 }
 
 /** True only when the owner was a process of this host and that process is gone. */
 export function ownerIsDead(owner: string): boolean {
-  const slash = owner.lastIndexOf("/");
-  const pid = Number(owner.slice(slash + 1));
-  if (owner.slice(0, slash) !== hostname() || !Number.isInteger(pid) || pid <= 0) return false;
+  const [, host, id, start] = /^([^/]*)\/(\d+)(?:\/(.*))?$/.exec(owner) ?? [];
+  const pid = Number(id);
+  if (host !== hostname() || !(pid > 0)) return false;
+  if (pid === globalThis.process?.pid) return start !== undefined && owner !== processOwner();
   try {
     process.kill(pid, 0);
     return false;

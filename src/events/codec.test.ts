@@ -59,7 +59,14 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   "turn.committed": { turnId: "t", usage: { totalTokens: 3 }, iterations: 1, reason: "stop" },
   "turn.discarded": { turnId: "t", reason: "never saved" },
   "turn.ended": { turnId: "t", status: "failed", error: { message: "m", code: "c", extra: [1] }, iterations: 0 },
-  "interaction.opened": { turnId: "t", kind: "permission", callId: "c1", key: "k", request: { tool: "rm" }, expiresAt: 9 },
+  "interaction.opened": {
+    turnId: "t",
+    kind: "permission",
+    callId: "c1",
+    key: "k",
+    request: { tool: "rm" },
+    expiresAt: 9,
+  },
   "interaction.answered": { interactionId: "i", answer: { allow: true }, by: "ada" },
   "interaction.expired": { interactionId: "i", reason: "no answer" },
   "history.compacted": {

@@ -66,7 +66,7 @@ export function isKept(type: string): boolean {
 }
 
 /** A fact with its address. */
-export function keptEvent(fact: Fact | UnknownFact, routing: Routing): KeptEvent | UnknownEvent {
+export function keptEvent(fact: Fact | UnknownFact, routing: Routing & { turnId?: string }): KeptEvent | UnknownEvent {
   const address = { ...addressOf(typeName(fact)), ...routing };
   if (isUnknown(fact)) return { ...address, ...fact };
   const ids: { turnId?: string; messageId?: string } = {};

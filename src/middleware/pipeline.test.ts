@@ -150,7 +150,7 @@ describe("buildPipeline", () => {
     expect(seen).toEqual(["given outer middle inner"]);
   });
 
-  test("what a hook throws goes on as it is, and no later hook is called (P3)", async () => {
+  test("what a hook throws goes on with its names, and no later hook is called (P3)", async () => {
     const heard: string[] = [];
     const failure = new Error("no");
     const fail: Middleware = {
@@ -160,7 +160,12 @@ describe("buildPipeline", () => {
       },
     };
     const pipeline = buildPipeline([fail, scribe("late", new Set(["beforeTurn"]), heard)]);
-    await expect(pipeline.beforeTurn?.({} as never)).rejects.toBe(failure);
+    const data = { middleware: "fail", hook: "beforeTurn" };
+    await expect(pipeline.beforeTurn?.({} as never)).rejects.toMatchObject({
+      code: "run_failed",
+      data,
+      cause: failure,
+    });
     expect(heard).toEqual([]);
   });
 

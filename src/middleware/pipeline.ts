@@ -1,7 +1,8 @@
 // Pipeline: the hooks of all middleware, composed once for an agent. It keeps no state of a run.
 //   P1. Before-hooks run in the order of the list, after-hooks and onError in reverse, the first wrapper is outermost.
 //   P2. A hook that nobody has is undefined, so that it costs one comparison.
-//   P3. What a hook throws goes to the run as it is and fails the turn; the hooks that would follow are not called.
+//   P3. What a hook throws goes to the run and fails the turn, with the names of the middleware and the hook (a wrapper's
+//       error stays as it is: it may be of what it wraps); the hooks that would follow are not called.
 //       Two exceptions: what onError throws is dropped, and afterTurn is called on everybody (whoever opened something
 //       must get to close it) before the first error goes on.
 //   P4. A beforeToolCall that blocks and a beforeIteration that answers are the last of their chain.
@@ -77,9 +78,27 @@ type HookName = Exclude<keyof Middleware, "name" | "state" | "tools">;
 function hooksOf<Name extends HookName>(list: readonly Middleware[], name: Name): NonNullable<Middleware[Name]>[] {
   type Bound = NonNullable<Middleware[Name]>;
   return list.flatMap((middleware) => {
-    const hook = middleware[name] as ((...args: unknown[]) => unknown) | undefined;
-    return hook ? [hook.bind(middleware) as Bound] : [];
+    const hook = middleware[name] as AnyHook | undefined;
+    if (!hook) return [];
+    const bound = hook.bind(middleware) as AnyHook;
+    return [(name.startsWith("wrap") ? bound : signed(bound, middleware.name, name)) as Bound];
   });
+}
+
+type AnyHook = (...args: unknown[]) => unknown;
+
+/** The hook, whose errors say whose they are. */
+function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
+  return async (...args) => {
+    try {
+      return await hook(...args);
+    } catch (error) {
+      // What a run throws to leave its work is no Error, and Bough's own say enough.
+      if (!(error instanceof Error) || BoughError.is(error)) throw error;
+      const sentence = `The middleware "${middleware}" failed in ${name}: ${error.message}`;
+      throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });
+    }
+  };
 }
 
 /** One after another, until one throws or the chain is done with early. */

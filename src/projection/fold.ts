@@ -76,6 +76,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "turn.staged"(view, fact) {
     view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
+    forgetInteractions(view, fact.turnId);
   },
   "turn.committed"(view, fact) {
     const { at, seq: to } = fact;
@@ -161,8 +162,10 @@ interface TurnEnd<Status extends TurnStatus = TurnStatus> {
 /** Ends a turn that was cut off; P5: behind one that waits to be saved, it waits too. */
 function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | "failed">): void {
   const { status: ended, outcome = {} } = end;
-  if (view.staged.some(({ from }) => from < turn.from)) view.staged.push({ ...turn, ended, outcome });
-  else close(view, turn, end);
+  if (view.staged.some(({ from }) => from < turn.from)) {
+    view.staged.push({ ...turn, ended, outcome });
+    forgetInteractions(view, turn.id);
+  } else close(view, turn, end);
 }
 
 function close(view: BranchView, turn: OpenTurn, { at, to, status: closed, outcome }: TurnEnd): void {

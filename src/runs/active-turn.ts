@@ -43,6 +43,8 @@ export class ActiveTurn {
   readonly log: TurnLog;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
+  /** Tools that the model is not told of any more, because a client said so with its answer. */
+  readonly hidden = new Set<string>();
   /** Model calls of the whole turn. */
   iterations = 0;
   usage: Usage = {};
@@ -139,7 +141,17 @@ export class ActiveTurn {
   #see(fact: Fact | UnknownFact): void {
     if (fact.type === "tool.started") {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
-    } else this.asking.see(fact);
+      return;
+    }
+    this.asking.see(fact);
+    if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
+  }
+
+  /** An answer may change what the model is offered: `{ tools: { hide: [...], show: [...] } }`. */
+  #showTools(change: Json | undefined): void {
+    const { hide, show } = Object(change) as { hide?: Json; show?: Json };
+    for (const name of Array.isArray(hide) ? hide : []) this.hidden.add(String(name));
+    for (const name of Array.isArray(show) ? show : []) this.hidden.delete(String(name));
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

@@ -31,6 +31,7 @@ function aLog() {
         signal: new AbortController().signal,
         policy: () => "wait",
         write: async (...drafts: Draft[]) => {
+          await Promise.resolve();
           for (const draft of drafts) add(draft);
           show();
         },
@@ -189,6 +190,7 @@ describe("the end of a question", () => {
       "interaction.answered",
       "interaction.expired",
     ]);
+    expect(await log.start().ask(question)).toMatchObject({ answered: true });
   });
 
   test("that is over before the turn is taken up again comes at once", async () => {
@@ -211,6 +213,7 @@ describe("the end of a question", () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     log.answer(log.facts[0]!.id, { approved: true });
     expect(await answer).toMatchObject({ answered: true });
+    expect(log.of("interaction.opened")[0]!.expiresAt ?? 0).toSatisfy(Number.isInteger);
     over.abort();
   });
 

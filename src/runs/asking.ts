@@ -37,8 +37,6 @@ export interface AskingOptions {
   watch(signal: AbortSignal): Promise<void>;
 }
 
-/** What the longest timer holds. */
-const longestSleepMs = 2 ** 31 - 1;
 /** How soon the log is looked at again after that failed. */
 const lookAgainMs = 1000;
 
@@ -139,12 +137,11 @@ export class Asking {
 
   /** Lets the question's time pass and says so in the log. */
   async #pass(asked: Asked, stop: AbortSignal): Promise<void> {
-    const { clock, write } = this.#options;
-    const { expiresAt } = asked;
-    if (expiresAt === undefined) return;
-    while (!stop.aborted && clock.now() < expiresAt) {
-      await clock.sleep(Math.min(expiresAt - clock.now(), longestSleepMs), stop);
-    }
+    const { clock, write, answerMs } = this.#options;
+    // One that was parked has no end of its own; whoever waits for it waits as long as for any other.
+    const { expiresAt = clock.now() + answerMs } = asked;
+    // A timer may ring a little early.
+    while (!stop.aborted && clock.now() < expiresAt) await clock.sleep(expiresAt - clock.now(), stop);
     if (!stop.aborted) await write(this.#expiry(asked, "no answer"));
   }
 

@@ -2,7 +2,7 @@
 // in the order in which it asked.
 
 import { failpoint } from "../base/failpoint.ts";
-import type { Message, ToolCallPart, ToolOutput } from "../events/index.ts";
+import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { type CallScope, outputOf, returned } from "./call.ts";
@@ -44,12 +44,13 @@ async function skipCalls(turn: ActiveTurn, { calls }: Batch, output: ToolOutput)
 async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<ToolOutput[]> {
   const slots = bounded(turn.plan.limits.parallelTools);
   const writesEach = turn.plan.durable?.pendingWrites ?? true;
+  const changed = stateChanges(turn);
   const one = async (call: ToolCallPart) => {
     const scope: CallScope = { turn, ...batch, span: turn.emitter.span(batch.span), slots };
     const output = await outputOf(scope, call);
     if (turn.signal.aborted) throw turn.signal.reason;
     if (writesEach) {
-      await turn.write(returned(turn, call, output));
+      await turn.write(returned(turn, call, output), ...changed());
       failpoint("run.result.written");
     }
     return output;
@@ -62,7 +63,7 @@ async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<T
   });
   const failed = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
   const worst = failed.find((reason) => !(reason instanceof Parked)) ?? failed[0];
-  if (!writesEach) await writeTogether(turn, calls, ends);
+  if (!writesEach) await writeTogether(turn, calls, ends, changed);
   if (worst !== undefined) throw worst;
   return ends.map((end) => (end as PromiseFulfilledResult<ToolOutput>).value);
 }
@@ -71,21 +72,35 @@ async function writeTogether(
   turn: ActiveTurn,
   calls: readonly ToolCallPart[],
   ends: readonly PromiseSettledResult<ToolOutput>[],
+  changed: () => Draft[],
 ): Promise<void> {
   const drafts = calls.flatMap((call, i) => {
     const end = ends[i]!;
     return end.status === "fulfilled" ? [returned(turn, call, end.value)] : [];
   });
-  if (drafts.length > 0) await turn.write(...drafts);
+  if (drafts.length > 0) await turn.write(...drafts, ...changed());
   failpoint("run.result.written");
+}
+
+/** Branch state goes with the results of the calls that changed it: after a crash they don't run again. */
+function stateChanges(turn: ActiveTurn): () => Draft[] {
+  let written = JSON.stringify(turn.state.branchPatch());
+  return () => {
+    const set = turn.state.branchPatch();
+    const text = JSON.stringify(set);
+    if (text === written) return [];
+    written = text;
+    return [{ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set }];
+  };
 }
 
 /** A tool that ignores its signal holds nobody up. */
 function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    work.then(resolve, reject);
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }
 

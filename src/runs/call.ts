@@ -6,10 +6,12 @@ import type { Json } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolCallContext } from "../middleware/index.ts";
 import { describeError } from "../models/index.ts";
-import { problems, runTool, type Tool, type ToolContext } from "../tools/index.ts";
+import { problems, type RunToolOptions, runTool, type Tool, type ToolContext } from "../tools/index.ts";
+import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { answerText } from "./asking.ts";
 import type { Span } from "./emit.ts";
+import { Parked } from "./endings.ts";
 import { startTask } from "./tasks.ts";
 
 export interface CallScope {
@@ -61,8 +63,11 @@ async function reconciled(pending: Pending, input: unknown): Promise<ToolOutput 
   const { tool, scope } = pending;
   if (!isUnsure(pending) || !tool.reconcile) return undefined;
   try {
-    return await tool.reconcile(input, toolContext(pending));
+    return await untilParked(async (park) =>
+      tool.reconcile?.(input, toolContext(pending, { park, asks: { prefix: "reconcile-", count: 0 } })),
+    );
   } catch (error) {
+    if (error instanceof Parked) throw error;
     report(scope, error);
     return undefined;
   }
@@ -79,7 +84,8 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     tool,
     starts: pending.starts,
     isUnsure: isUnsure(pending),
-    input: call.input,
+    // Its own: what a hook changes in place is seen, and the message stays as it is.
+    input: structuredClone(call.input),
     get isBlocked() {
       return blocked !== undefined;
     },
@@ -89,13 +95,18 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
   };
   await beforeToolCall?.(context);
   if (blocked) return blocked;
+  // From here on it is fixed: what was shown is what runs.
+  const shown = context.input;
   let input = value;
-  if (context.input !== call.input) {
-    const parsed = await tool.parse(context.input);
+  if (JSON.stringify(shown) !== JSON.stringify(call.input)) {
+    const parsed = await tool.parse(shown);
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;
   }
-  const work = () => scope.slots(() => execute(pending, context, input));
+  const work = () => {
+    // Only what runs here takes a slot; a client takes its time.
+    return tool.execute ? scope.slots(() => execute(pending, context, input)) : askClient(scope, call, shown);
+  };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
   return afterToolCall ? await afterToolCall(context, output) : output;
 }
@@ -104,42 +115,63 @@ async function execute(pending: Pending, hook: ToolCallContext, input: unknown):
   const { scope, call, tool, starts } = pending;
   const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
-  if (tool.effect === "once" && tool.execute && (starts > 0 || turn.asking.isGated(callId))) {
+  if (tool.effect === "once" && (starts > 0 || turn.asking.isGated(callId))) {
     await turn.write({ ...turn.stamp(), type: "tool.started", turnId: turn.turnId, callIds: [callId] });
     failpoint("run.tool.started");
   }
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
-  if (!tool.execute) return askClient(turn, call, hook.input);
-  const output = await runTool(tool, input, toolContext(pending), {
+  const asks = { prefix: "", count: 0 };
+  const options: RunToolOptions = {
     clock: turn.context.clock,
     random: turn.plan.random,
     onError: async (error) => {
       report(scope, error);
       await turn.plan.pipeline.onError?.(hook, error);
     },
-    onRetry: ({ error, ...again }) =>
-      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span),
-  });
+    onRetry: ({ error, ...again }) => {
+      asks.count = 0;
+      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span);
+    },
+  };
+  const output = await untilParked((park) => runTool(tool, input, toolContext(pending, { park, asks }), options));
   failpoint("run.tool.executed");
   return output;
 }
 
 /** A tool that the connected client runs: its answer is the result. */
-async function askClient(turn: ActiveTurn, call: ToolCallPart, input: Json): Promise<ToolOutput> {
+async function askClient(scope: CallScope, call: ToolCallPart, input: Json): Promise<ToolOutput> {
+  const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
+  turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
   const answer = await turn.asking.ask({ kind: "client-tool", callId, request: { toolName, input } });
   if (!answer.answered) return problems.noClient(toolName, answer.reason);
   const { output, error } = answer.answer;
   if (typeof error === "string") return { type: "error-text", value: error };
-  if (typeof output === "object" && output !== null && "type" in output) return output as ToolOutput;
-  return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output ?? null };
+  // It may be an output as it is; what is none is taken as a plain result.
+  return fitting(output ?? null);
 }
 
-function toolContext({ scope, call }: Pending): ToolContext {
+/** A question that another run gets the answer of ends the call here; the tool, which waits for it, goes no further. */
+function untilParked<T>(work: (park: (parked: Parked) => void) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work(reject).then(resolve, reject);
+  });
+}
+
+/** Numbers the questions of one attempt; those of a reconciliation are told from those of the call itself. */
+interface Asks {
+  readonly prefix: string;
+  count: number;
+}
+
+/** What a tool is given. */
+function toolContext(
+  { scope, call }: Pending,
+  { park, asks }: { park: (parked: Parked) => void; asks: Asks },
+): ToolContext {
   const { turn, messages, span } = scope;
   const { toolCallId: callId, toolName } = call;
   const { sessionId, branchId, turnId, runId, signal, state, emit, checkpoint } = turn.hook;
-  let questions = 0;
   return {
     ...{ sessionId, branchId, turnId, runId, signal, state, emit, checkpoint },
     callId,
@@ -150,8 +182,12 @@ function toolContext({ scope, call }: Pending): ToolContext {
     async ask(question, { choices } = {}) {
       const request = { toolName, question, ...(choices && { choices: [...choices] }) };
       // A call that runs again asks the same questions in the same order, and gets the answers it got.
-      const key = String(++questions);
-      const answer = await turn.asking.ask({ kind: "clarification", callId, key, request });
+      const key = `${asks.prefix}${++asks.count}`;
+      const answer = await turn.asking.ask({ kind: "clarification", callId, key, request }).catch((reason) => {
+        if (!(reason instanceof Parked)) throw reason;
+        park(reason);
+        return new Promise<never>(() => {});
+      });
       if (answer.answered) return answerText(answer.answer);
       throw new BoughError("no_answer", `Nobody answered: ${question}`, { data: { reason: answer.reason } });
     },

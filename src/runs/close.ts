@@ -6,7 +6,7 @@ import type { Usage } from "../models/index.ts";
 import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
 import { answerDangling } from "../projection/tools.ts";
-import { saveCheckpoint } from "../sessions/checkpoints.ts";
+import { clearTurnCheckpoints, saveCheckpoint } from "../sessions/checkpoints.ts";
 import { latestOnly } from "../sessions/retention.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { Interrupted, Lost, Parked } from "./endings.ts";
@@ -44,8 +44,7 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
   const close = { ...closing(turn), reason, ...(message && { messages: [message] }) };
   const { persistAfterTurn } = turn.plan;
   const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
-  const { durable } = turn.plan;
-  if (durable && (durable.checkpoints ?? "per-turn") === "per-turn") await checkpointTurn(turn, facts.at(-1)!.seq);
+  if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
   return { ...resultOf(turn, messages), status: "completed", reason, text, ...(output !== undefined && { output }) };
 }
 
@@ -89,8 +88,10 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };
 }
 
-/** Another run has the branch: nothing is written any more. */
+/** Nothing can be written any more: another run has the branch, or the store fails. */
 async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
+  // A store that hears nothing of this gives the branch back when the lease is over.
+  await turn.held.release().catch(() => {});
   return { ...resultOf(turn, []), status: "failed", text: "", error: failureOf(error) };
 }
 
@@ -134,14 +135,18 @@ function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
   return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage };
 }
 
-/** Names the end of the turn, wherever the branch is by now. The turn is closed: a failure here does not change that. */
-async function checkpointTurn({ context, plan, held, iterations, emitter }: ActiveTurn, seq: number): Promise<void> {
-  const retention = plan.durable?.retention ?? latestOnly();
+/** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */
+async function tidyCheckpoints(turn: ActiveTurn, seq: number): Promise<void> {
+  const { context, plan, held, emitter, iterations: step } = turn;
+  const { retention = latestOnly(), checkpoints = "per-turn" } = plan.durable ?? {};
   try {
-    const { id, step } = await saveCheckpoint(context, held.ref, { seq, step: iterations, source: "turn", retention });
+    const count = await clearTurnCheckpoints(context, held.ref, held.turnId, retention);
+    if (count > 0) emitter.live({ type: "checkpoint-clear", count });
+    if (checkpoints !== "per-turn") return;
+    const { id } = await saveCheckpoint(context, held.ref, { seq, step, source: "turn", retention });
     emitter.live({ type: "checkpoint-save", checkpointId: id, step });
   } catch (error) {
-    report({ emitter }, "run", error);
+    report(turn, "run", error);
   }
 }
 

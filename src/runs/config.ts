@@ -104,6 +104,8 @@ export interface RunPlan extends AgentSettings {
   /** What the model is told of them. */
   readonly toolSpecs: readonly ToolSpec[];
   readonly pipeline: Pipeline;
+  /** Asked before an iteration past `limits.iterations`. */
+  readonly atLimit: Middleware;
   readonly config: Omit<RunConfig, keyof ModelSettings>;
   /** What every model call of the run asks for. */
   readonly settings: ModelSettings;

@@ -12,6 +12,7 @@ import {
   type Fact,
   keptEvent,
   type LiveDraft,
+  type LiveEvent,
   liveEvent,
   type Routing,
   type UnknownFact,
@@ -24,12 +25,17 @@ export interface Span {
   readonly parentSpanId?: string;
 }
 
+/** What a stretch is while nobody listens. */
+const unseen: Span = { spanId: "0".repeat(16) };
+
 export class Emitter {
   readonly #mailbox: Mailbox<BoughEvent>;
   readonly #hub: Hub;
   readonly #clock: Clock;
   #routing: Routing & { turnId?: string };
   #spans = 0;
+  /** The last live event, if it was a delta. */
+  #delta: { event: LiveEvent; span: Span | undefined } | undefined;
   #isOver = false;
 
   constructor(options: { mailbox: Mailbox<BoughEvent>; hub: Hub; clock: Clock; routing: Routing }) {
@@ -41,15 +47,29 @@ export class Emitter {
 
   /** The turn is known: from here on events carry its id, and its trace. */
   enterTurn(turnId: string): void {
-    const { runId = turnId } = this.#routing;
-    this.#routing = { ...this.#routing, turnId, traceId: hexOf(turnId, 32), spanId: hexOf(runId, 16) };
+    this.#routing = { ...this.#routing, turnId };
+    if (this.isHeard) this.#trace();
+  }
+
+  /** Trace and span of the turn; made when somebody is there to see them. */
+  #trace(): void {
+    const { turnId = "", runId = turnId } = this.#routing;
+    this.#routing = { ...this.#routing, traceId: hexOf(turnId, 32), spanId: hexOf(runId, 16) };
   }
 
   /** A stretch below another one; below the turn's own by default. */
   span(parent?: Span): Span {
+    const number = ++this.#spans;
+    if (!this.isHeard) return unseen;
+    if (!this.#routing.traceId) this.#trace();
     const { runId = "", spanId } = this.#routing;
     const parentSpanId = parent?.spanId ?? spanId;
-    return { spanId: hexOf(`${runId}.${++this.#spans}`, 16), ...(parentSpanId && { parentSpanId }) };
+    return { spanId: hexOf(`${runId}.${number}`, 16), ...(parentSpanId && { parentSpanId }) };
+  }
+
+  /** Whether the end of the run was shown. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   get isHeard(): boolean {
@@ -58,8 +78,21 @@ export class Emitter {
 
   live(draft: LiveDraft, span?: Span): void {
     if (this.#isOver || !this.isHeard) return;
+    const at = this.#clock.now();
+    const next = "text" in draft ? this.#nextDelta(draft, at, span) : undefined;
+    if (next) return this.#send(next);
     const routing = span ? { ...this.#routing, ...span } : this.#routing;
-    this.#send(liveEvent(draft, { ...routing, at: this.#clock.now() }));
+    const event = liveEvent(draft, { ...routing, at });
+    this.#delta = "text" in draft ? { event, span } : undefined;
+    this.#send(event);
+  }
+
+  /** A delta like the one before it, but for its text: there are thousands, and copying one is cheaper than making it. */
+  #nextDelta(draft: Extract<LiveDraft, { text: string }>, at: number, span: Span | undefined): LiveEvent | undefined {
+    const { event, span: before } = this.#delta ?? {};
+    if (event?.type !== draft.type || event.messageId !== draft.messageId || before !== span) return undefined;
+    if ("callId" in draft && (!("callId" in event) || event.callId !== draft.callId)) return undefined;
+    return { ...event, at, text: draft.text } as LiveEvent;
   }
 
   /** The end of the run (E3). */
@@ -70,13 +103,18 @@ export class Emitter {
 
   kept(facts: readonly (Fact | UnknownFact)[], span?: Span): void {
     if (!this.isHeard) return;
-    const { turnId: _turn, ...address } = this.#routing;
+    const { turnId, ...address } = this.#routing;
     const routing = span ? { ...address, ...span } : address;
-    for (const fact of facts) this.#send(keptEvent(fact, routing));
+    for (const fact of facts) {
+      // Answers and ends of tasks name what they belong to, which is of this turn; others' facts are of none.
+      const isOurs = "interactionId" in fact || "taskId" in fact;
+      this.#send(keptEvent(fact, isOurs && turnId ? { ...routing, turnId } : routing));
+    }
   }
 
   #send(event: BoughEvent): void {
-    this.#mailbox.push(event);
+    // E3: a task that ends later is told to subscribers only.
+    if (!this.#isOver || event.type === "run-end") this.#mailbox.push(event);
     if (this.#hub.isHeard) this.#hub.publish(event);
   }
 }

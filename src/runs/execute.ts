@@ -32,8 +32,14 @@ export async function execute(execution: Execution): Promise<RunResult> {
   if (outer?.aborted) throw new BoughError("aborted", "The signal was aborted before the run began.");
   outer?.addEventListener("abort", abort, { once: true });
   try {
-    const opened = await openTurn({ context, plan, ref, runId, input, emitter });
-    const result = await work(execution, opened, emitter);
+    const request = { context, plan, ref, runId, emitter };
+    let result = await work(execution, await openTurn({ ...request, input }), emitter);
+    // An answer that came while another call still ran found the branch held, so nobody else goes on with the turn.
+    while (isAnswered(result)) {
+      const again = await openTurn({ ...request, input: undefined }).catch(() => undefined);
+      if (!again) break;
+      result = await work(execution, again, emitter);
+    }
     const { status, reason, error } = result;
     const failure = error && { error: { message: error.message, code: error.code } };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
@@ -43,6 +49,11 @@ export async function execute(execution: Execution): Promise<RunResult> {
     // Whatever still waits in this run's name stops waiting.
     controller.abort(new Interrupted("ended"));
   }
+}
+
+/** Parked for questions that all have their answers by now. */
+function isAnswered({ status, reason, interactions = [] }: RunResult): boolean {
+  return status === "parked" && reason === "question" && interactions.length === 0;
 }
 
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<RunResult> {

@@ -13,7 +13,6 @@ export {
   type RunPlan,
   type Tasks,
 } from "./config.ts";
-export { type Execution, execute } from "./execute.ts";
-export type { OutputSchema } from "./output.ts";
+export { execute } from "./execute.ts";
 export { findInterrupted, type InterruptedRun } from "./recovery.ts";
 export { Run, type RunControl } from "./run.ts";

@@ -27,8 +27,9 @@ export interface Reply {
 /** Asks the model for its next message; undefined when a hook stopped the turn before that. */
 export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | undefined> {
   const request = await requestOf(turn);
-  const { beforeIteration } = turn.plan.pipeline;
-  if (!beforeIteration) return askModel(turn, request, span);
+  const { pipeline, limits, atLimit } = turn.plan;
+  const isPast = turn.iterations > limits.iterations;
+  if (!pipeline.beforeIteration && !isPast) return askModel(turn, request, span);
   let answered: string | readonly Part[] | undefined;
   const context: IterationContext = {
     ...turn.hook,
@@ -41,7 +42,8 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
       answered = content;
     },
   };
-  await beforeIteration(context);
+  await pipeline.beforeIteration?.(context);
+  if (isPast && answered === undefined && turn.stopReason === undefined) await atLimit.beforeIteration?.(context);
   if (answered !== undefined) return replyOf(turn, answered);
   if (turn.stopReason !== undefined) return undefined;
   return askModel(turn, context.request, span);
@@ -65,7 +67,7 @@ async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
       turn: unclosedTranscript(view),
       reasoning: config.sendReasoning ?? "turn",
     }),
-    tools: plan.toolSpecs,
+    tools: turn.hidden.size === 0 ? plan.toolSpecs : plan.toolSpecs.filter(({ name }) => !turn.hidden.has(name)),
     settings: plan.settings,
     ...(config.toolChoice !== undefined && { toolChoice: config.toolChoice }),
     ...(output && { responseSchema: output.jsonSchema }),

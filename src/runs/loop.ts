@@ -1,8 +1,9 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
-import type { Message, NewMessage, ToolOutput } from "../events/index.ts";
+import type { Message, NewMessage, Part, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
+import type { Usage } from "../models/index.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
@@ -18,10 +19,7 @@ export interface TurnFinish {
 }
 
 export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
-  if (turn.resumed) {
-    const done = await takeUp(turn);
-    if (done) return done;
-  }
+  if (turn.resumed) await takeUp(turn);
   for (;;) {
     if (turn.stopReason !== undefined) return { reason: turn.stopReason };
     const finish = await iterate(turn);
@@ -35,11 +33,13 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const span = turn.emitter.span();
   turn.emitter.live({ type: "iteration-start", iteration }, span);
   const before = turn.usage;
-  const reply = await nextReply(turn, span);
-  if (!reply) {
+  const given = await nextReply(turn, span);
+  if (!given) {
     turn.iterations--;
+    turn.emitter.live({ type: "iteration-end", iteration }, span);
     return { reason: turn.stopReason ?? "stopped" };
   }
+  const reply = given.calls.length > 0 ? withOwnIds(given, (await openTurn(turn)).messages) : given;
   const { message, calls, finishReason } = reply;
   const finish = calls.length === 0 ? await answered(turn, reply) : undefined;
   let outputs: ToolOutput[] = [];
@@ -50,11 +50,34 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
     outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
   }
   const { afterIteration } = turn.plan.pipeline;
-  const usage = turn.usage === before ? {} : turn.usage;
-  await afterIteration?.(turn.hook, { message: asMessage(turn, message), outputs, finishReason, usage });
+  // A person has seen the answer: it is kept, also if the turn fails now.
+  if (finish) turn.partial = message;
+  if (afterIteration) {
+    const usage = usageSince(before, turn.usage);
+    await afterIteration(turn.hook, { message: asMessage(turn, message), outputs, finishReason, usage });
+  }
   turn.emitter.live({ type: "iteration-end", iteration, finishReason }, span);
   if (!finish && turn.plan.durable?.checkpoints === "per-iteration") await turn.checkpoint({ source: "loop" });
   return finish;
+}
+
+function usageSince(before: Usage, after: Usage): Usage {
+  const counts = Object.entries(after) as [keyof Usage, number][];
+  return Object.fromEntries(counts.map(([name, count]) => [name, count - (before[name] ?? 0)]));
+}
+
+/** Answers and results are found by call id, so servers that begin to number anew with every reply get ids of our own. */
+function withOwnIds(reply: Reply, earlier: readonly Message[]): Reply {
+  const taken = new Set(earlier.flatMap(callsOf).map(({ toolCallId }) => toolCallId));
+  const again = reply.calls.filter(({ toolCallId }) => taken.has(toolCallId));
+  if (again.length === 0) return reply;
+  const { message } = reply;
+  const own = (part: Part) =>
+    part.type === "tool-call" && again.some(({ toolCallId }) => toolCallId === part.toolCallId)
+      ? { ...part, toolCallId: `${message.id}-${part.toolCallId}` }
+      : part;
+  const renamed = { ...message, content: (message.content as readonly Part[]).map(own) };
+  return { ...reply, message: renamed, calls: callsOf(renamed) };
 }
 
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */
@@ -73,25 +96,35 @@ async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Pro
 }
 
 /** Goes on where a turn was left: runs the calls that have no result yet. */
-async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
+async function takeUp(turn: ActiveTurn): Promise<void> {
   const { messages } = await openTurn(turn);
-  turn.iterations = messages.filter(({ role }) => role === "assistant").length;
-  const asked = messages.findLastIndex(({ role }) => role === "assistant");
-  const message = messages[asked];
-  if (!message) return undefined;
-  const calls = callsOf(message);
-  if (calls.length === 0) return asked === messages.length - 1 ? { reason: "resumed" } : undefined;
-  const results = messages[asked + 1];
+  const replies = repliesIn(messages);
+  turn.iterations = replies.length;
+  const message = replies.at(-1);
+  if (!message) return;
+  const results = messages[messages.indexOf(message) + 1];
   const given = new Set(
     results?.role === "tool" && typeof results.content !== "string"
       ? results.content.map((part) => ("toolCallId" in part ? part.toolCallId : ""))
       : [],
   );
-  const left = calls.filter(({ toolCallId }) => !given.has(toolCallId));
-  if (left.length === 0) return undefined;
+  const calls = callsOf(message).filter(({ toolCallId }) => !given.has(toolCallId));
+  if (calls.length === 0) return;
   const span = turn.emitter.span();
-  await runBatch(turn, { messageId: message.id, calls: left, isLeft: true, messages, span });
-  return undefined;
+  await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
+}
+
+/**
+ * What models said in an open turn. Other messages of the assistant came with the input: a reply that asks for nothing is
+ * written with the turn's close, or together with the request to say it again.
+ */
+function repliesIn(messages: readonly Message[]): Message[] {
+  const input = messages.findLastIndex((message) => message.role === "user" && !isRepair(message));
+  return messages.filter((message, i) => {
+    if (i < input || message.role !== "assistant") return false;
+    const next = messages[i + 1];
+    return callsOf(message).length > 0 || (next !== undefined && isRepair(next));
+  });
 }
 
 async function openTurn(turn: ActiveTurn): Promise<{ messages: readonly Message[] }> {

@@ -34,9 +34,9 @@ export interface OpenRequest {
 export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
   const { context, plan, ref, runId, input } = request;
   const { id: agentId } = plan.stamp;
-  const { durable, leaseMs, metadata } = plan;
+  const { leaseMs, metadata } = plan;
   const by = { runId, ...(agentId !== undefined && { agentId }) };
-  const options = { ...by, leaseMs, ...(durable?.retention && { retention: durable.retention }) };
+  const options = { ...by, leaseMs };
   let state: StateBag | undefined;
   let from: number | undefined;
   const begin = (view: BranchView, messages: readonly NewMessage[], bag: StateBag): Opening => {
@@ -44,13 +44,13 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
     return openingOf(context, view, turn);
   };
+  const rewrite = plan.pipeline.beforeTurn && rewriter(request);
   const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, (view) => {
     const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
     from = undefined;
     if (input) {
-      return plan.pipeline.beforeTurn
-        ? rewritten(request, bag, input).then((messages) => begin(view, messages, bag))
-        : begin(view, input, bag);
+      if (!rewrite) return begin(view, input, bag);
+      return rewrite(view, bag, input).then(({ messages, state: kept }) => begin(view, messages, kept));
     }
     const opening = resumption(context, view, by);
     if (!opening) return begin(view, [], isCut(view) ? bag : nothingToResume(ref));
@@ -64,15 +64,25 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
   return { held, resumed, state: state!, earlier };
 }
 
-/** The input after the hooks that may rewrite it. */
-async function rewritten(
-  { plan, ref }: OpenRequest,
-  state: StateBag,
-  input: readonly NewMessage[],
-): Promise<readonly NewMessage[]> {
-  const context: TurnContext = { ...ref, agent: plan.stamp, state, input };
-  await plan.pipeline.beforeTurn?.(context);
-  return context.input;
+interface Rewritten {
+  readonly messages: readonly NewMessage[];
+  readonly state: StateBag;
+}
+
+/**
+ * The input after the hooks that may rewrite it. They are called once, also when something else is written on the branch
+ * meanwhile (by one of them, perhaps), and again only when another turn came in between: then they decided on old ground.
+ */
+function rewriter({ plan, ref }: OpenRequest) {
+  let made: { ground: string; rewritten: Rewritten } | undefined;
+  return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
+    const ground = JSON.stringify([view.turns.length, view.staged.length, view.open?.id]);
+    if (made?.ground === ground) return made.rewritten;
+    const context: TurnContext = { ...ref, agent: plan.stamp, state, input };
+    await plan.pipeline.beforeTurn?.(context);
+    made = { ground, rewritten: { messages: context.input, state } };
+    return made.rewritten;
+  };
 }
 
 /** The branch ends inside a turn that was cut there by a fork or a revert: a run without input goes on from it. */

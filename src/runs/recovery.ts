@@ -5,6 +5,7 @@ import type { BranchRef, RunClaim } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
 import type { Context } from "../sessions/context.ts";
+import { isOver } from "../sessions/interactions.ts";
 
 /** A turn that was left open. */
 export interface InterruptedRun extends BranchRef {
@@ -12,7 +13,7 @@ export interface InterruptedRun extends BranchRef {
   /** The run and the agent that last worked on it. */
   readonly runId?: string;
   readonly agentId?: string;
-  /** Questions it waits for; empty when it can go on at once. */
+  /** Questions that can still be answered; without one it can go on at once. */
   readonly waitingFor: readonly Interaction[];
 }
 
@@ -42,12 +43,13 @@ async function describe(context: Context, ref: BranchRef): Promise<InterruptedRu
   const { open } = view;
   if (!open) return undefined;
   const { runId, agentId } = open.runs.at(-1)!;
+  const now = context.clock.now();
   return {
     ...ref,
     turnId: open.id,
     ...(runId !== undefined && { runId }),
     ...(agentId !== undefined && { agentId }),
-    waitingFor: view.interactions.filter(({ turnId }) => turnId === open.id),
+    waitingFor: view.interactions.filter((each) => each.turnId === open.id && !isOver(each, now)),
   };
 }
 

@@ -1,7 +1,6 @@
 // Background work: it goes on after the call that began it has returned. Its beginning and its end are facts; a task
 // without an end in the log, of a process that is gone, did not end.
 
-import { BoughError } from "../base/errors.ts";
 import { encodeJson, factLimits, type Json } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { describeError } from "../models/index.ts";
@@ -25,6 +24,7 @@ export async function startTask(turn: ActiveTurn, { name, callId, work }: TaskRe
   await turn.write({ ...stamp, type: "task.started", turnId, name, callId, runId: held.runId });
   const { signal } = plan.tasks;
   const end = Promise.race([endOf(work, signal), calledOff(signal)]);
+  // When its branch is deleted or the store closed, there is no log left for its end to be in: that may fail.
   plan.tasks.track(end.then((how) => writeEnd(turn, stamp.id, how)));
   return stamp.id;
 }
@@ -50,12 +50,10 @@ function calledOff(signal: AbortSignal): Promise<TaskEnd> {
   });
 }
 
-async function writeEnd({ context, held, emitter }: ActiveTurn, taskId: string, end: TaskEnd): Promise<void> {
-  const draft: Draft = { id: context.ids.next(), at: context.clock.now(), type: "task.ended", taskId, ...end };
-  try {
-    emitter.kept((await context.journal.append(held.ref, [draft])).facts);
-  } catch (error) {
-    // The branch was deleted, or the store closed: there is no log left for it to be in.
-    if (!BoughError.is(error)) throw error;
-  }
+async function writeEnd(turn: ActiveTurn, taskId: string, end: TaskEnd): Promise<void> {
+  const { context, held, emitter, log } = turn;
+  const { facts } = await context.journal.append(held.ref, [{ ...turn.stamp(), type: "task.ended", taskId, ...end }]);
+  // While the run goes on, its log shows the fact in its place.
+  if (emitter.isOver) emitter.kept(facts);
+  else await log.catchUp();
 }

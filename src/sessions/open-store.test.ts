@@ -1,9 +1,12 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock as clock } from "../base/clock.ts";
 import { memoryStore } from "../stores/memory/index.ts";
 import { openSessions } from "./index.ts";
+import { lazyStore } from "./open-store.ts";
 
 describe("the store that an option means", () => {
   let directory: string;
@@ -47,5 +50,69 @@ describe("the store that an option means", () => {
     for (const store of ["mysql://host/db", "http://host"]) {
       await expect(openSessions(store)).rejects.toMatchObject({ code: "store_unsupported", data: { store } });
     }
+  });
+});
+
+describe("a store that is opened when it is used", () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "bough-lazy-"));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  const born = (id: string) => ({ id, metadata: {}, state: {}, branch: { id: "main", header: {}, events: [] } });
+
+  test("leaves no trace before that, and none when it is closed unused", async () => {
+    const path = join(directory, "unused.db");
+    const store = lazyStore(`sqlite:${path}`, { clock });
+    expect(store.kind).toBe("unopened");
+    expect(await Promise.resolve(store)).toBe(store);
+    await store.close();
+    expect(existsSync(path)).toBe(false);
+    await expect(store.getSession("s")).rejects.toMatchObject({ code: "store_closed" });
+    expect(existsSync(path)).toBe(false);
+    await store.close();
+  });
+
+  test("is opened once, however many use it at first", async () => {
+    const store = lazyStore(join(directory, "shared"), { clock });
+    await Promise.all(["a", "b", "c"].map((id) => store.createSession(born(id))));
+    expect(store.kind).toBe("file");
+    expect((await store.listSessions()).sessions).toHaveLength(3);
+    await store.close();
+    await expect(store.getSession("a")).rejects.toMatchObject({ code: "store_closed" });
+  });
+
+  test("says to each who uses it why it can't be opened, and is tried again by the next", async () => {
+    const path = join(directory, "taken");
+    await writeFile(path, "a file where the directory should be");
+    const store = lazyStore(path, { clock });
+    const uses = await Promise.allSettled([store.getSession("s"), store.listSessions()]);
+    expect(uses.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await rm(path);
+    await store.createSession(born("s"));
+    expect(await store.getSession("s")).toMatchObject({ id: "s" });
+    await store.close();
+  });
+
+  test("that can't be opened has nothing to close", async () => {
+    const store = lazyStore("mysql://host/db", { clock });
+    const use = store.getSession("s");
+    const close = store.close();
+    await expect(use).rejects.toMatchObject({ code: "store_unsupported" });
+    await close;
+  });
+
+  test("that is closed while it opens is closed", async () => {
+    const path = join(directory, "hasty");
+    const store = lazyStore(path, { clock });
+    const use = store.createSession(born("s")).catch((error: unknown) => error);
+    await store.close();
+    await use;
+    await expect(store.getSession("s")).rejects.toMatchObject({ code: "store_closed" });
+    // Nobody holds the directory any more.
+    const next = lazyStore(path, { clock });
+    await next.listSessions();
+    await next.close();
   });
 });

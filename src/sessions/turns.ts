@@ -292,7 +292,7 @@ export class HeldTurn implements TurnWriter {
 
   /** Results that are still on their way are part of what is closed. */
   async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
-    await Promise.allSettled(this.#inFlight);
+    if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
     const messages = messageDrafts(this.#context, this.turnId, close.messages ?? []);
     return this.#write([...messages, ...closeDrafts(this.#context, this.turnId, close), last], { release: true });
   }

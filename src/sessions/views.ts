@@ -29,6 +29,7 @@ const sealBytes = 1024 * 1024;
 /** How much the cache holds before the least used branches go. */
 const cachedMessages = 500_000;
 const cachedBranches = 1000;
+const countEvery = 32;
 const pageSize = 2000;
 
 interface Entry {
@@ -65,6 +66,8 @@ export class Views {
   readonly #entries = new Map<string, Entry>();
   readonly #loading = new KeyedMutex();
   readonly #sealing = new Set<Promise<void>>();
+  /** Branches loaded anew so far. */
+  #loads = 0;
 
   constructor(store: Store, journal: Journal) {
     this.#store = store;
@@ -251,10 +254,13 @@ export class Views {
   }
 
   #evict(): void {
+    // The messages are counted now and then: counting them at every load would cost more than the load.
+    this.#loads++;
+    if (this.#entries.size < cachedBranches && this.#loads % countEvery !== 0) return;
     let held = 0;
     for (const { view } of this.#entries.values()) held += view.messages.length + 1;
     for (const [key, { view }] of this.#entries) {
-      if (held <= cachedMessages && this.#entries.size < cachedBranches) return;
+      if (held <= cachedMessages && this.#entries.size <= cachedBranches - countEvery) return;
       this.#entries.delete(key);
       held -= view.messages.length + 1;
     }

@@ -123,8 +123,8 @@ describe("a tool is refused by name", () => {
   const cases: [string, object, RegExp][] = [
     ["for a schema that gives no JSON Schema", { input: v.object({}) }, /valibot.*toStandardJsonSchema/],
     ["for a type that JSON Schema has no word for", { input: z.object({ when: z.date() }) }, /zod.*Date cannot be/],
-    ["for an input that is no object", { input: z.string() }, /must be an object.*"string"/],
-    ["for no input schema", { execute: () => 1 }, /no input schema/],
+    ["for an input that is no object", { input: z.string() }, /must be that of an object.*"string"/],
+    ["for no input schema", { execute: () => 1 }, /no schema/],
     ["for an effect that there is not", { input: {}, effect: "twice" }, /effect: /],
     ["for a time that is none", { input: {}, timeoutMs: 0 }, /timeoutMs: /],
     ["for a time that no timer takes", { input: {}, timeoutMs: 2 ** 31 }, /timeoutMs: /],
@@ -134,13 +134,16 @@ describe("a tool is refused by name", () => {
   ];
   test.each(cases)("%s", async (_, tool, sentence) => {
     const refused = prepare(tool);
-    await expect(refused).rejects.toMatchObject({ code: "invalid_argument", data: { tool: "add" } });
+    await expect(refused).rejects.toMatchObject({ code: "invalid_argument", data: { subject: 'The tool "add"' } });
     await expect(refused).rejects.toThrow(/^The tool "add" can't be used: /);
     await expect(refused).rejects.toThrow(sentence);
   });
 
   test.each(["", "a b", "ä", "a.b", "x".repeat(65)])("for the name %j", async (name) => {
-    await expect(prepare(add, name)).rejects.toMatchObject({ code: "invalid_argument", data: { tool: name } });
+    await expect(prepare(add, name)).rejects.toMatchObject({
+      code: "invalid_argument",
+      data: { subject: `The tool "${name}"` },
+    });
   });
 
   test("that two have, and both are named", async () => {

@@ -73,11 +73,19 @@ export function toolSpec({ name, description, inputSchema, provider }: Tool): Sp
 }
 
 async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
-  if (!legalName.test(name)) throw unusable(name, "a name has 1 to 64 letters, digits, _ or -.");
+  if (!legalName.test(name) || name in Object.prototype) {
+    throw unusable(
+      `The tool "${name}"`,
+      "a name has 1 to 64 letters, digits, _ or -, and is not one that every object has.",
+    );
+  }
   const given = checked(name, tool);
   const { effect = "retry", timeoutMs, retry, execute, reconcile } = given;
   if (effect === "once" && retry && retry.attempts > 1 && !retry.when) {
-    throw unusable(name, 'its effect is "once", so it is tried again only after errors that `retry.when` names.');
+    throw unusable(
+      `The tool "${name}"`,
+      'its effect is "once", so it is tried again only after errors that `retry.when` names.',
+    );
   }
   const provider = providerOf(tool);
   const description = descriptionOf(name, given);
@@ -85,7 +93,7 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
   return {
     name,
     ...(description !== undefined && { description }),
-    ...(await readSchema(name, isElsewhere ? {} : (tool.input ?? tool.inputSchema))),
+    ...(await readSchema(`The tool "${name}"`, isElsewhere ? {} : (tool.input ?? tool.inputSchema))),
     effect,
     permission: permissionOf(given),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -102,7 +110,7 @@ function checked(name: string, tool: unknown): Given {
   if (result.success) return result.output;
   const issue = result.issues[0];
   const path = v.getDotPath(issue);
-  throw unusable(name, `${path ? `${path}: ` : ""}${issue.message}.`);
+  throw unusable(`The tool "${name}"`, `${path ? `${path}: ` : ""}${issue.message}.`);
 }
 
 function descriptionOf(name: string, { description }: Given): string | undefined {
@@ -110,7 +118,11 @@ function descriptionOf(name: string, { description }: Given): string | undefined
   try {
     return String(description({ context: undefined }));
   } catch (cause) {
-    throw unusable(name, `its description can't be made without a context (${messageOf(cause)}).`, cause);
+    throw unusable(
+      `The tool "${name}"`,
+      `its description can't be made without a context (${messageOf(cause)}).`,
+      cause,
+    );
   }
 }
 

@@ -51,48 +51,49 @@ export interface ReadSchema {
 /** Standard Schema's name for what all providers understand. */
 const target = "draft-07";
 
-export async function readSchema(toolName: string, given: unknown): Promise<ReadSchema> {
-  if (isStandard(given)) return readStandard(toolName, given["~standard"]);
+/** `subject` names whose schema it is, for the words of a refusal. */
+export async function readSchema(subject: string, given: unknown): Promise<ReadSchema> {
+  if (isStandard(given)) return readStandard(subject, given["~standard"]);
   // The AI SDK's providers make their schemas when they are asked for.
-  if (typeof given === "function") return readSchema(toolName, given());
-  if (typeof given !== "object" || given === null) throw unusable(toolName, "it has no input schema.");
-  if (!("jsonSchema" in given)) return { inputSchema: objectSchema(toolName, given), parse: passOn };
+  if (typeof given === "function") return readSchema(subject, given());
+  if (typeof given !== "object" || given === null) throw unusable(subject, "it has no schema.");
+  if (!("jsonSchema" in given)) return { inputSchema: objectSchema(subject, given), parse: passOn };
   const { jsonSchema, validate } = given as { jsonSchema: unknown } & JsonSchemaInput;
   return {
-    inputSchema: objectSchema(toolName, await jsonSchema),
+    inputSchema: objectSchema(subject, await jsonSchema),
     parse: validate ? (input) => parseWith(() => validated(validate, input)) : passOn,
   };
 }
 
-function readStandard(toolName: string, standard: StandardInput["~standard"]): ReadSchema {
+function readStandard(subject: string, standard: StandardInput["~standard"]): ReadSchema {
   const { vendor, jsonSchema } = standard;
   if (typeof jsonSchema?.input !== "function") {
     const way = vendor === "valibot" ? "toStandardJsonSchema of @valibot/to-json-schema" : "{ jsonSchema, validate }";
-    throw unusable(toolName, `its ${vendor} schema gives no JSON Schema, which models need; wrap it with ${way}.`);
+    throw unusable(subject, `its ${vendor} schema gives no JSON Schema, which models need; wrap it with ${way}.`);
   }
   return {
-    inputSchema: objectSchema(toolName, converted(toolName, standard)),
+    inputSchema: objectSchema(subject, converted(subject, standard)),
     parse: (input) => parseWith(() => standard.validate(input)),
   };
 }
 
-function converted(toolName: string, { vendor, jsonSchema }: StandardInput["~standard"]): unknown {
+function converted(subject: string, { vendor, jsonSchema }: StandardInput["~standard"]): unknown {
   try {
     return jsonSchema.input({ target });
   } catch (cause) {
     const why = `its ${vendor} schema can't be said in JSON Schema (${messageOf(cause)}); use a type that JSON has.`;
-    throw unusable(toolName, why, cause);
+    throw unusable(subject, why, cause);
   }
 }
 
 /** Providers take objects only. The copy leaves out what is not JSON, and nobody can change it later. */
-function objectSchema(toolName: string, schema: unknown): JsonObject {
+function objectSchema(subject: string, schema: unknown): JsonObject {
   const copy = JSON.parse(JSON.stringify(schema) ?? "null") as Json;
   if (typeof copy !== "object" || copy === null || Array.isArray(copy)) {
-    throw unusable(toolName, "its input schema is no JSON Schema object.");
+    throw unusable(subject, "its schema is no JSON Schema object.");
   }
   if (copy.type !== undefined && copy.type !== "object") {
-    throw unusable(toolName, `its input must be an object; the schema says ${JSON.stringify(copy.type)}.`);
+    throw unusable(subject, `its schema must be that of an object; it says ${JSON.stringify(copy.type)}.`);
   }
   return { type: "object", ...copy };
 }
@@ -125,8 +126,7 @@ function isStandard(value: unknown): value is StandardInput {
   return "~standard" in value;
 }
 
-/** What is wrong with a tool as it was given. */
-export function unusable(toolName: string, why: string, cause?: unknown): BoughError {
-  const sentence = `The tool "${toolName}" can't be used: ${why}`;
-  return new BoughError("invalid_argument", sentence, { data: { tool: toolName }, cause });
+/** What is wrong with a tool, or with whatever else has a schema, as it was given. */
+export function unusable(subject: string, why: string, cause?: unknown): BoughError {
+  return new BoughError("invalid_argument", `${subject} can't be used: ${why}`, { data: { subject }, cause });
 }

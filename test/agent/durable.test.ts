@@ -202,6 +202,19 @@ describe("checkpoints by hand", () => {
     expect(said(messages)[2]).toBe(`tool: "${checkpoint!.id}"`);
   });
 
+  test("an earlier position can be named, as it was then; one that is not there can't", async () => {
+    const { agent } = await given([adding(), "Three."], { tools: { add } });
+    await agent.run("Go", s).result;
+    const [started, input] = await agent.events(main, { after: 1, limit: 2 });
+    const named = await agent.saveCheckpoint(main, { seq: input!.seq });
+    expect(named).toMatchObject({ seq: input!.seq, step: 0, messageIndex: 1, turnId: started!.id });
+    for (const seq of [-1, 1.5, 99]) await refused(agent.saveCheckpoint(main, { seq }), "position_not_on_branch");
+    const branch = await agent.loadAtCheckpoint(main, named.id, { ifStale: "fork" });
+    const model = scriptedModel(["Otherwise."]);
+    expect(await agent.run(undefined, { branch, config: { model } }).text()).toBe("Otherwise.");
+    expect(said(model.calls[0]!.prompt)).toEqual(["user: Go"]);
+  });
+
   test("the agent is asked for one while it runs", async () => {
     const wait = endless();
     const { agent } = await given([{ calls: [{ name: "wait", input: {} }] }], { tools: { wait }, durable: manual });

@@ -1,6 +1,7 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type BoughEvent, defineTool, type LanguageModel, type Run } from "../../src/index.ts";
+import { type BoughEvent, defineTool, type LanguageModel, type Middleware, type Run } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import {
   add,
@@ -209,6 +210,23 @@ describe("the caller's signal", () => {
     expect(await run.result).toMatchObject({ ...stopped, text: "Half a sen" });
   });
 
+  test("ends a wrapper around the model that never goes on, and keeps what it let through", async () => {
+    const stuck: Middleware = {
+      name: "stuck",
+      async *wrapModelCall(_context, request, next) {
+        for await (const part of next(request)) {
+          yield part;
+          if (part.type === "text-delta") await new Promise(() => {});
+        }
+      },
+    };
+    const { agent } = await given(["Half a sentence"], { middleware: [stuck] });
+    const caller = new AbortController();
+    const run = agent.run("Hi", { ...s, signal: caller.signal });
+    await at(run, "text-delta", () => caller.abort());
+    expect(await run.result).toMatchObject({ ...stopped, text: "Half" });
+  });
+
   test("ends a tool that never ends", async () => {
     const { agent } = await given([{ calls: [{ name: "wait", input: {} }] }], { tools: { wait: endless() } });
     const caller = new AbortController();
@@ -218,12 +236,13 @@ describe("the caller's signal", () => {
     await goesOn(agent);
   });
 
-  test("ends the wait before another attempt", async () => {
-    const { agent, clock } = await given([{ error: new Error("overloaded") }]);
+  test("ends the wait before another attempt; what the void one said is not kept", async () => {
+    const { agent, clock } = await given([{ text: "Void.", error: new Error("overloaded") }]);
     const caller = new AbortController();
     const run = agent.run("Hi", { ...s, signal: caller.signal });
     await at(run, "model-retry", () => caller.abort());
-    expect(await run.result).toMatchObject(stopped);
+    expect(await run.result).toMatchObject({ ...stopped, text: "" });
+    expect(said((await agent.loadBranch("s")).messages)).toEqual(["user: Hi"]);
     await settle();
     expect(clock.sleeping).toBe(0);
   });
@@ -295,7 +314,17 @@ describe("the caller's signal", () => {
     expect(warnings).toEqual([]);
   });
 
-  test.todo("a long turn leaves no heap of listeners on the run's own signal");
+  test("a long turn leaves no heap of listeners on the run's own signal", async () => {
+    const heaps: number[] = [];
+    const counting: Middleware = {
+      name: "counts",
+      beforeIteration: ({ signal }) => void heaps.push(getEventListeners(signal, "abort").length),
+    };
+    const script = (_: unknown, i: number) => (i < 20 ? adding(i) : "Done.");
+    const { agent } = await given(script, { tools: { add }, limits: { iterations: 100 }, middleware: [counting] });
+    await agent.run("Go", s).result;
+    expect(new Set(heaps).size).toBe(1);
+  });
 });
 
 describe("the time a turn may take", () => {

@@ -123,7 +123,7 @@ export function expectLegal(prompt: readonly (PromptMessage | Message)[]): void 
   });
 }
 
-export function resultsOf({ content }: Pick<Message, "content">): ToolResultPart[] {
+function resultsOf({ content }: Pick<Message, "content">): ToolResultPart[] {
   return typeof content === "string" ? [] : content.filter((part) => part.type === "tool-result");
 }
 

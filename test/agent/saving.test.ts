@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
-import { add, adding, counted, eventsOf, expectLegal, factTypes, gate, given, main, s, said } from "./kit.ts";
+import { add, adding, counted, eventsOf, expectLegal, factTypes, gate, given, main, refused, s, said } from "./kit.ts";
 
 describe("how often a run writes", () => {
   async function appendsOf(script: Parameters<typeof given>[0], options: Parameters<typeof given>[1] = {}) {
@@ -105,6 +105,70 @@ describe("how often a run writes", () => {
     }
     expect(new Set(costs.slice(1)).size).toBe(1);
   });
+});
+
+describe("a store that fails", () => {
+  /** A store whose appends fail from one on, for as long as a test wants. */
+  function failingStore() {
+    const store = memoryStore();
+    const append = store.append.bind(store);
+    const fails = { from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+    let count = 0;
+    store.append = (...args) => {
+      const n = count++;
+      return n >= fails.from && n < fails.to ? Promise.reject(new Error("disk full")) : append(...args);
+    };
+    return { store, fails };
+  }
+
+  test("before anything is written fails the run, and holds nothing", async () => {
+    const { store, fails } = failingStore();
+    const { agent } = await given(["ok"], { store });
+    Object.assign(fails, { from: 0, to: 1 });
+    await expect(agent.run("Go", s).result).rejects.toThrow("disk full");
+    expect(await agent.run("Go", s).text()).toBe("ok");
+  });
+
+  test.each([1, 2, 3])("once, at append %i, fails the turn and leaves a legal log", async (from) => {
+    const { store, fails } = failingStore();
+    const { agent } = await given([adding(), "Three.", "Next."], { store, tools: { add } });
+    Object.assign(fails, { from, to: from + 1 });
+    const run = agent.run("Go", s);
+    const events = await eventsOf(run);
+    expect(await run.result).toMatchObject({ status: "failed", error: { message: "disk full" } });
+    expect(events.at(-1)).toMatchObject({ type: "run-end", status: "failed" });
+    const { messages, turns } = await agent.loadBranch("s");
+    expect(turns).toMatchObject([{ status: "failed" }]);
+    expectLegal(messages);
+    expect((await agent.run("Go on", s).result).status).toBe("completed");
+  });
+
+  test.each([1, 2, 3])(
+    "for good from append %i on leaves the turn open; once it is back, it is taken up",
+    async (from) => {
+      const { store, fails } = failingStore();
+      let runs = 0;
+      const counting = { ...add, execute: () => ++runs };
+      const { agent } = await given((prompt) => (prompt.length === 1 ? adding() : "Done."), {
+        store,
+        tools: { add: counting },
+      });
+      Object.assign(fails, { from });
+      expect(await agent.run("Go", s).result).toMatchObject({ status: "failed", error: { message: "disk full" } });
+      fails.from = Number.POSITIVE_INFINITY;
+      expect(await agent.run(undefined, s).text()).toBe("Done.");
+      expect(runs).toBe(from === 2 ? 2 : 1);
+      expectLegal((await agent.loadBranch("s")).messages);
+    },
+  );
+});
+
+test("a message id that is taken is refused, and the branch is free", async () => {
+  const { agent, store } = await given(["one", "two"]);
+  await agent.run([{ role: "user", content: "x", id: "mine" }], s).result;
+  await refused(agent.run([{ role: "user", content: "y", id: "mine" }], s).result, "event_conflict");
+  expect(await store.listRuns()).toEqual([]);
+  expect(await agent.run("z", s).text()).toBe("two");
 });
 
 describe("turns that the caller saves", () => {

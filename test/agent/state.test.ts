@@ -78,20 +78,29 @@ describe("state", () => {
     expect((await agent.loadBranch("s")).state["@count-branch"]).toMatchObject({ data: 1 });
   });
 
-  test("of a turn that is handed over is there when it is taken up", async () => {
+  test("of a turn that is handed over is there when it is taken up, whoever changed it", async () => {
+    const byTool = defineState({ key: "by-tool", scope: "branch", initial: 0 });
     const bump = defineTool({
       description: "Counts.",
       input: z.object({}),
-      execute: (_, { state }) => state.update(branch, (n) => n + 1),
+      execute: (_, { state }) => state.update(byTool, (n) => n + 1),
     });
-    const { agent, again } = await given([{ calls: [{ name: "bump", input: {} }] }], { tools: { bump } });
+    const byHook: Middleware = {
+      name: "counts",
+      async afterIteration({ state }) {
+        await state.update(branch, (n) => n + 1);
+      },
+    };
+    const script = [{ calls: [{ name: "bump", input: {} }] }];
+    const { agent, again } = await given(script, { tools: { bump }, middleware: [byHook] });
     const first = agent.run("Go", s);
     await eventsOf(first, (event) => {
       if (event.type === "iteration-start" && event.iteration === 2) void first.park();
     });
     expect((await first.result).status).toBe("parked");
-    await again({ script: ["Done."] }).run(undefined, s).result;
-    expect((await agent.loadBranch("s")).state["@count-branch"]).toMatchObject({ data: 1 });
+    await again({ script: ["Done."], middleware: [] }).run(undefined, s).result;
+    const { state } = await agent.loadBranch("s");
+    expect([state["@by-tool"], state["@count-branch"]]).toMatchObject([{ data: 1 }, { data: 1 }]);
   });
 
   test("beforeFork changes the child's state and metadata, and nothing of the source", async () => {

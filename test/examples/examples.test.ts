@@ -7,7 +7,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { LLMock } from "@copilotkit/aimock";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 const folder = new URL("../../examples/", import.meta.url).pathname;
 const run = promisify(execFile);
@@ -157,7 +158,34 @@ describe.each(Object.entries(examples))("%s", (name, { shows, hides }) => {
   });
 });
 
-test("a key chooses a real provider", async () => {
+describe("with a key", () => {
+  const mock = new LLMock({ port: 0 });
+  beforeAll(async () => {
+    await mock.start();
+    const isAsked = ({ messages }: { messages: { role: string }[] }) => messages.at(-1)?.role === "user";
+    const calls = (name: string, ...things: string[]) => ({
+      toolCalls: things.map((what) => ({ name, arguments: JSON.stringify({ what }) })),
+    });
+    mock.on({ userMessage: /Book a hotel/, predicate: isAsked }, calls("book", "hotel", "train", "table"));
+    mock.on({ userMessage: /Cancel/, predicate: isAsked }, calls("cancel", "table"));
+    mock.on({ predicate: () => true }, { content: "Said by a provider." });
+  });
+  afterAll(() => mock.stop());
+
+  test.each(["anthropic", "openai"])("the tour talks to %s", async (provider) => {
+    const name = provider.toUpperCase();
+    const env = { ...(await environment()), [`${name}_API_KEY`]: "none", [`${name}_BASE_URL`]: `${mock.url}/v1` };
+
+    const { stdout } = await run(process.execPath, [fileOf("guided-tour")], { env });
+
+    expect(stdout).toContain(`Model: ${provider}/`);
+    expect(stdout).toContain("Said by a provider.");
+    expect(stdout).toContain("executed in all: hotel, train, table; each once");
+    expect(stdout).toContain("undone: 12 messages again");
+  });
+});
+
+test("a provider that fails is told of", async () => {
   const env = { ...(await environment()), OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
 
   const { stdout, stderr } = spawnSync(process.execPath, [fileOf("hello")], { env, encoding: "utf8" });

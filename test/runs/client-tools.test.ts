@@ -15,6 +15,22 @@ const locates = scriptedModel((prompt) => {
 });
 
 describe("a tool that the client runs", () => {
+  test("may change with its answer what the model is offered next", async () => {
+    const look = defineTool({ description: "Looks.", input: z.object({}), execute: () => "seen" });
+    const model = scriptedModel((_, n) =>
+      n < 2 ? { calls: [{ name: "locate", input: { precise: n === 0 } }] } : "Done.",
+    );
+    const agent = await anAgent({ model, tools: { ...tools, look } });
+    const answers = [
+      { output: "Rome", tools: { hide: ["look"] } },
+      { output: "Oslo", tools: { show: ["look"] } },
+    ];
+    const run = agent.run("go", s);
+    await answering(run, () => answers.shift());
+    const offered = model.calls.map((call) => (call.tools as { name: string }[]).map(({ name }) => name));
+    expect(offered).toEqual([["locate", "look"], ["locate"], ["locate", "look"]]);
+  });
+
   test.each([
     ["a text", { output: "Rome" }, { type: "text", value: "Rome" }],
     ["data", { output: { lat: 1, lon: 2 } }, { type: "json", value: { lat: 1, lon: 2 } }],
@@ -33,7 +49,22 @@ describe("a tool that the client runs", () => {
     expect(JSON.parse(await run.text())).toEqual(output);
   });
 
-  test.todo("may answer with data that happens to have a type of its own");
+  test("of which more are called than may run at once is asked for side by side all the same", async () => {
+    const calls = [true, false].map((precise) => ({ name: "locate", input: { precise } }));
+    const model = scriptedModel((prompt) => (prompt.at(-1)!.role === "tool" ? "done" : { calls }));
+    const agent = await anAgent({ model, tools, limits: { parallelTools: 1 } });
+    const run = agent.run("go", { ...s, questions: "wait" });
+    const open = await questions(agent, 2);
+    for (const { id } of open) await run.respond(id, { output: "x" });
+    expect(await run.text()).toBe("done");
+  });
+
+  test("may answer with data that happens to have a type of its own", async () => {
+    const agent = await anAgent({ model: locates, tools });
+    const run = agent.run("go", s);
+    await answering(run, () => ({ output: { type: "Feature", geometry: 1 } }));
+    expect(JSON.parse(await run.text())).toEqual({ type: "json", value: { type: "Feature", geometry: 1 } });
+  });
 
   test("may answer with as much as a tool may return", async () => {
     const agent = await anAgent({ model: locates, tools });
@@ -96,10 +127,12 @@ describe("a tool that the client runs", () => {
   test("of which several are called is asked for side by side", async () => {
     const model = scriptedModel((prompt) =>
       prompt.at(-1)!.role === "tool"
-        ? JSON.stringify((prompt.at(-1)!.content as unknown as { output: { value: Json } }[]).map(({ output }) => output.value))
+        ? JSON.stringify(
+            (prompt.at(-1)!.content as unknown as { output: { value: Json } }[]).map(({ output }) => output.value),
+          )
         : { calls: [true, false].map((precise) => ({ name: "locate", input: { precise } })) },
     );
-    const agent = await anAgent({ model, tools, limits: { parallelTools: 1 } });
+    const agent = await anAgent({ model, tools });
     const run = agent.run("go", { ...s, questions: "wait" });
     const open = await questions(agent, 2);
     for (const { id, request } of open.toReversed()) await run.respond(id, { output: request.input as Json });

@@ -40,7 +40,10 @@ describe("a run that parks", () => {
     expect(await one.respond(s, a!.id, { approved: true })).toBeUndefined();
     expect(ran).toEqual([]);
     const run = await two.respond(s, b!.id, { approved: false });
-    expect(JSON.parse(await run!.text())).toMatchObject([{ type: "text", value: "removed a" }, { type: "execution-denied" }]);
+    expect(JSON.parse(await run!.text())).toMatchObject([
+      { type: "text", value: "removed a" },
+      { type: "execution-denied" },
+    ]);
     expect(ran).toEqual(["a"]);
     expect(await factsOf(one, "turn.resumed")).toHaveLength(1);
     expect(await factsOf(one, "turn.committed")).toHaveLength(1);
@@ -53,7 +56,9 @@ describe("a run that parks", () => {
     const agent = await anAgent({ model, tools, store: await open() });
     const { interactions } = await agent.run("go", parking).result;
     const agents = [agent, createAgent({ model, tools, store: await open() })];
-    const ends = await Promise.allSettled(agents.map((each) => each.respond(s, interactions![0]!.id, { approved: true })));
+    const ends = await Promise.allSettled(
+      agents.map((each) => each.respond(s, interactions![0]!.id, { approved: true })),
+    );
     const won = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
     expect(won).toHaveLength(1);
     expect(ends.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "interaction_closed" } });
@@ -107,8 +112,14 @@ describe("a run that parks", () => {
     const look = defineTool({ description: "Looks.", input: z.object({}), execute: () => `look ${++looked}` });
     const model = scriptedModel((prompt) => {
       const last = prompt.at(-1)!;
-      if (last.role === "tool") return JSON.stringify((last.content as unknown as { output: object }[]).map(({ output }) => output));
-      return { calls: [{ name: "remove", input: { path: "x" } }, { name: "look", input: {} }] };
+      if (last.role === "tool")
+        return JSON.stringify((last.content as unknown as { output: object }[]).map(({ output }) => output));
+      return {
+        calls: [
+          { name: "remove", input: { path: "x" } },
+          { name: "look", input: {} },
+        ],
+      };
     });
     const agent = await anAgent({ model, tools: { ...tools, look }, store });
     const { interactions } = await agent.run("go", parking).result;
@@ -139,36 +150,58 @@ describe("a run that parks", () => {
     const { interactions } = await agent.run("go", parking).result;
     await agent.forkBranch({ ...s, newBranchId: "fork" });
     expect(await openQuestions(agent, "fork")).toEqual([]);
-    await refused(agent.respond({ ...s, branchId: "fork" }, interactions![0]!.id, { approved: true }), "interaction_not_found");
+    await refused(
+      agent.respond({ ...s, branchId: "fork" }, interactions![0]!.id, { approved: true }),
+      "interaction_not_found",
+    );
     expect(await openQuestions(agent)).toHaveLength(1);
     expect(ran).toEqual([]);
   });
 
-  test("is resumed with the answer given while another call of its batch still ran", async () => {
+  test("goes on with the answer that was given while another call of its batch still ran", async () => {
     const { ran, tools } = removing();
     let finish = () => {};
-    const slow = defineTool({
-      description: "Takes long.",
-      input: z.object({}),
-      execute: () => new Promise<string>((resolve) => (finish = () => resolve("slow"))),
-    });
-    const model = scriptedModel((prompt) =>
-      prompt.at(-1)!.role === "tool"
-        ? "done"
-        : { calls: [{ name: "remove", input: { path: "x" } }, { name: "slow", input: {} }] },
-    );
-    const agent = await anAgent({ model, tools: { ...tools, slow } });
-    const run = agent.run("go", parking);
-    let resumed: unknown;
-    await answering(run, ({ id }) => {
-      void agent.respond(s, id, { approved: true }).then((value) => {
-        resumed = value;
-        finish();
+    const execute = () =>
+      new Promise<string>((resolve) => {
+        finish = () => resolve("slow");
       });
+    const slow = defineTool({ description: "Takes long.", input: z.object({}), execute });
+    const calls = [
+      { name: "remove", input: { path: "x" } },
+      { name: "slow", input: {} },
+    ];
+    const model = scriptedModel((prompt) => (prompt.at(-1)!.role === "tool" ? "done" : { calls }));
+    const agent = await anAgent({ model, tools: { ...tools, slow } });
+    const run = agent.run("go", { ...s, questions: "park" });
+    await answering(run, ({ id }) => {
+      void agent.respond(s, id, { approved: true }).then(finish);
       return undefined;
     });
-    const { status } = await run.result;
-    expect(status === "completed" || resumed !== undefined).toBe(true);
-    expect(ran).toEqual(["x"]);
+    const { status, text } = await run.result;
+    expect({ status, text, ran }).toEqual({ status: "completed", text: "done", ran: ["x"] });
+    expect(await factsOf(agent, "turn.committed")).toHaveLength(1);
+  });
+
+  test("inside a tool that asks leaves the question open and no result, and the tool gets the answer when it runs again", async () => {
+    const store = memoryStore();
+    const asks = defineTool({
+      description: "Asks.",
+      input: z.object({}),
+      execute: async (_, context) => `${await context.ask("Who?")} ${await context.ask("Where?")}`,
+    });
+    const model = scriptedModel((prompt) => {
+      const last = prompt.at(-1)!;
+      if (last.role !== "tool") return { calls: [{ name: "asks", input: {} }] };
+      return JSON.stringify((last.content as unknown as { output: object }[]).map(({ output }) => output));
+    });
+    const agent = await anAgent({ model, tools: { asks }, store });
+    const first = await agent.run("go", parking).result;
+    expect(first).toMatchObject({ status: "parked", interactions: [{ request: { question: "Who?" } }] });
+    expect(await factsOf(agent, "tool.returned")).toEqual([]);
+    const again = await agent.respond(s, first.interactions![0]!.id, { answer: "Ann" }, { questions: "park" });
+    const second = await again!.result;
+    expect(second).toMatchObject({ status: "parked", interactions: [{ request: { question: "Where?" } }] });
+    const last = await agent.respond(s, second.interactions![0]!.id, { answer: "Oslo" });
+    expect(JSON.parse(await last!.text())).toEqual([{ type: "text", value: "Ann Oslo" }]);
   });
 });

@@ -244,7 +244,23 @@ describe("what is shown", () => {
     expect(ran).toEqual([]);
   });
 
-  test.todo("is what runs, also when a hook changes the input in place");
+  test("is what runs, also when a hook changes the input in place", async () => {
+    const { ran, tools } = removing();
+    const careful: Middleware = {
+      name: "careful",
+      beforeToolCall(context) {
+        (context.input as { path: string }).path = "/safe/x";
+      },
+    };
+    const agent = await anAgent({ model: removesThenTells("x"), tools, middleware: [careful] });
+    const shown: unknown[] = [];
+    await answering(agent.run("go", s), ({ request }) => {
+      shown.push((request.input as { path: string }).path);
+      return { approved: true };
+    });
+    expect(ran).toEqual(shown);
+    expect(ran).toEqual(["/safe/x"]);
+  });
 });
 
 describe("rules", () => {

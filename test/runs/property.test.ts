@@ -7,7 +7,7 @@ import { holds, timeoutMs } from "../model/property.ts";
 import { replay } from "../sessions/kit.ts";
 import { checkLife } from "./property/checks.ts";
 import { live } from "./property/life.ts";
-import { type LifePlan, type Story, stories } from "./property/story.ts";
+import { type LifePlan, onceStories, type Story, stories } from "./property/story.ts";
 import { ref, World } from "./property/world.ts";
 
 /** Nothing happens to the last one: it brings the turn to its end. */
@@ -31,14 +31,19 @@ async function tell(story: Story): Promise<World> {
   return world;
 }
 
-test("a turn comes to a legal end", { timeout: timeoutMs }, () =>
+const comesToItsEnd = (told: fc.Arbitrary<Story>, runs: number) =>
   holds(
-    fc.asyncProperty(stories, async (story) => {
+    fc.asyncProperty(told, async (story) => {
       const { store } = await tell(story);
       const { open, turns } = await replay(store, ref);
       expect(open).toBeNull();
       expect(turns.length).toBeGreaterThan(0);
     }),
-    400,
-  ),
+    runs,
+  );
+
+test("a turn comes to a legal end", { timeout: timeoutMs }, () => comesToItsEnd(stories, 400));
+
+test("a call that must not run twice runs again only when somebody says so", { timeout: timeoutMs }, () =>
+  comesToItsEnd(onceStories, 400),
 );

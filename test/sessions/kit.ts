@@ -4,7 +4,15 @@ import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { BoughError, type ErrorCode } from "../../src/base/errors.ts";
-import { codec, type Draft, type Message, type NewMessage, type Part, type ToolResultPart, textOf } from "../../src/events/index.ts";
+import {
+  codec,
+  type Draft,
+  type Message,
+  type NewMessage,
+  type Part,
+  type ToolResultPart,
+  textOf,
+} from "../../src/events/index.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { turnPatch } from "../../src/projection/header.ts";
 import { project } from "../../src/projection/index.ts";

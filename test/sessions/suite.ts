@@ -6,6 +6,7 @@ import { checkpointCases } from "./checkpoints.cases.ts";
 import { compactionCases } from "./compaction.cases.ts";
 import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
+import { interactionCases } from "./interactions.cases.ts";
 import { casesOn, type Place } from "./kit.ts";
 import { logCases } from "./log.cases.ts";
 import { longCases } from "./long.cases.ts";
@@ -28,6 +29,7 @@ export function describeSessions(place: Place): void {
     revertCases(test);
     turnCases(test);
     stagedCases(test);
+    interactionCases(test);
     objectCases(test);
     checkpointCases(test);
     contentCases(test);

@@ -1,14 +1,14 @@
 // A process that works through a turn dies at every failpoint, at every pass of it; sometimes the one that takes over dies
 // as well. What is in the log, what ran, and what was said at the end must not tell.
 
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type Failpoint, failpoints } from "../../../src/base/failpoint.ts";
 import { pathIn, temporaryFolder } from "../../crash/kit/campaign.mjs";
 import { inLanes } from "../../crash/kit/lanes.ts";
 import { fixedPlay } from "./kit/play.mjs";
-import { Subject } from "./kit/subject.mjs";
+import { makeStore, Subject } from "./kit/subject.mjs";
 
 /** More passes than any failpoint has in one turn. */
 const endless = 200;
@@ -22,10 +22,21 @@ const ofStore: Record<string, Failpoint[]> = {
 
 const arm = (name: Failpoint, pass: number) => ({ BOUGH_FAILPOINT: `${name}:${pass}` });
 
-/** Kills at one pass, and at another place while it recovers if one is given. Says whether there was such a pass. */
-async function killAt(store: string, name: Failpoint, pass: number, again: Failpoint | undefined): Promise<boolean> {
+interface Kill {
+  readonly store: string;
+  /** A folder with a store that the turn begins on. */
+  readonly template: string;
+  readonly name: Failpoint;
+  readonly pass: number;
+  /** Where the process that takes over dies, if it does. */
+  readonly again: Failpoint | undefined;
+}
+
+/** Kills, lets another process take over, and looks. Says whether there was such a pass. */
+async function killAt({ store, template, name, pass, again }: Kill): Promise<boolean> {
   const folder = temporaryFolder();
   try {
+    cpSync(template, folder, { recursive: true });
     const effects = join(folder, "effects.jsonl");
     const settles = pass % 2 === 0;
     const subject = new Subject({ store, path: pathIn(folder, store), effects, play: fixedPlay, settles });
@@ -45,6 +56,10 @@ export function failpointCases(store: string): void {
   const always = [...ofRuns, ...ofStore[store]!];
 
   describe(`a turn on the ${store} store`, () => {
+    const template = temporaryFolder();
+    beforeAll(() => makeStore(store, pathIn(template, store)));
+    afterAll(() => rmSync(template, { recursive: true, force: true }));
+
     inLanes(
       "comes to its one end wherever a process dies",
       names.map((name) => ({ name })),
@@ -52,7 +67,7 @@ export function failpointCases(store: string): void {
         for (let pass = 1; pass < endless; pass++) {
           // Every third time the process that takes over dies too, each time somewhere else.
           const again = pass % 3 === 1 ? always[(pass + names.indexOf(name)) % always.length] : undefined;
-          if (await killAt(store, name, pass, again)) continue;
+          if (await killAt({ store, template, name, pass, again })) continue;
           if (always.includes(name)) expect(pass, `${name} is never passed`).toBeGreaterThan(1);
           return;
         }

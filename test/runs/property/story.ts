@@ -11,6 +11,7 @@ export const toolNames = [
   "guardedOnce",
   "asking",
   "client",
+  "background",
   "missing",
 ] as const;
 export type ToolName = (typeof toolNames)[number];
@@ -100,4 +101,38 @@ export const stories = fc.record<Story>({
   lives: fc.array(lives, { maxLength: 4 }),
   pendingWrites: fc.nat(4).map((n) => n > 0),
   parallelTools: fc.constantFrom(8, 8, 2, 1),
+});
+
+/** Calls that must not run twice, allowed whenever somebody is asked, and agents that die one after the other. */
+export const onceStories = fc.record<Story>({
+  batches: fc.array(
+    fc.record<BatchPlan>({
+      failures: fc.constant([]),
+      calls: fc.array(
+        fc.record<CallPlan>({
+          tool: fc.constantFrom("once", "guardedOnce", "known"),
+          outcome: fc.constantFrom("ok", "throws"),
+          ticks: fc.nat(4),
+          answer: fc.constantFrom("approve", "approve", "always"),
+          again: fc.constantFrom("approve", "approve", "approve", "settle"),
+        }),
+        { minLength: 1, maxLength: 2 },
+      ),
+    }),
+    { minLength: 1, maxLength: 1 },
+  ),
+  lives: fc.array(
+    fc.record<LifePlan>({
+      entry: fc.constantFrom("run", "recover", "respond"),
+      questions: fc.constantFrom("wait", "wait", "park"),
+      listens: fc.boolean(),
+      answersFrom: fc.constant("run"),
+      end: fc.constant("crash"),
+      after: fc.nat(30),
+      host: fc.constantFrom("here", "elsewhere"),
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  pendingWrites: fc.boolean(),
+  parallelTools: fc.constantFrom(8, 1),
 });

@@ -33,6 +33,17 @@ export function toolsOf(world: World, life: Life): ToolSet {
     if (!told) world.problem(`${context.callId} got an answer that is in no log: ${answer}`);
     return work(world, life, { callId: context.callId, signal: context.signal, given });
   };
+  /** Returns at once; what it began goes on, perhaps until after the turn. */
+  const background = async (given: unknown, context: ToolContext) => {
+    const { ticks } = world.planOf({ input: given });
+    await context.background("later", async () => {
+      for (let i = 0; i < 4 * ticks; i++) await Promise.resolve();
+      await alive(life);
+      world.activity++;
+      return "later";
+    });
+    return free(given, context);
+  };
   return {
     plain: defineTool({ input, execute: free }),
     look: defineTool({ input, execute: free, effect: "read" }),
@@ -52,6 +63,7 @@ export function toolsOf(world: World, life: Life): ToolSet {
     }),
     asking: defineTool({ input, execute: asking }),
     client: defineTool({ input }),
+    background: defineTool({ input, execute: background }),
   };
 }
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathIn, temporaryFolder } from "../../../crash/kit/campaign.mjs";
 import { Random } from "../../../crash/kit/random.mjs";
 import { randomPlay } from "./play.mjs";
-import { Subject } from "./subject.mjs";
+import { makeStore, Subject } from "./subject.mjs";
 
 const deathsPerPlay = 4;
 /** How long a life lasts at most, from the moment it has the store. */
@@ -24,6 +24,7 @@ export async function campaign({ name, deaths, seed, lane = 0, onDeath = () => {
     const folder = temporaryFolder();
     const play = randomPlay(random);
     const options = { store: name, path: pathIn(folder, name), effects: join(folder, "effects.jsonl"), play };
+    await makeStore(name, options.path);
     const subject = new Subject({ ...options, settles: random.chance(0.5) });
     const most = Math.min(deathsPerPlay, deaths - total.deaths);
     total.problems = await wearDown(subject, { most, random, total, onDeath });

@@ -1,6 +1,6 @@
 // Driving an agent through a play, from wherever an earlier process left it: takes up the open turn, or begins the next.
 
-import { BoughError, createAgent } from "bough";
+import { createAgent } from "bough";
 import { inputOf, modelOf, toolsOf } from "./play.mjs";
 
 const sessionId = "s";
@@ -12,9 +12,6 @@ export const ref = { sessionId, branchId: "main" };
  */
 export async function drive({ store, play, effects, life, answer, onAcked, recovers = false }) {
   const agent = createAgent({ model: modelOf(play), tools: toolsOf({ effects, life }), store });
-  await agent.createSession(sessionId).catch((error) => {
-    if (!BoughError.is(error, "session_exists")) throw error;
-  });
   onAcked(await ackedCalls(store));
   for (;;) {
     const branch = await agent.loadBranch(sessionId);
@@ -23,6 +20,11 @@ export async function drive({ store, play, effects, life, answer, onAcked, recov
     else if (turn < play.length) await follow(agent.run(inputOf(turn), ref), answer);
     else return;
   }
+}
+
+/** Makes what every life finds: the session. */
+export async function prepare(store) {
+  await createAgent({ model: modelOf([]), store }).createSession(sessionId);
 }
 
 async function ackedCalls(store) {

@@ -13,6 +13,8 @@ export interface LifeOptions {
   onStart?: (child: ChildProcess) => void;
 }
 
+export function makeStore(name: string, path: string): Promise<void>;
+
 export class Subject {
   readonly facts: number;
   constructor(options: { store: string; path: string; effects: string; play: Play; settles?: boolean });

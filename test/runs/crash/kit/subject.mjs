@@ -8,7 +8,7 @@ import { BoughError, createAgent } from "bough";
 import { memoryStore } from "bough/stores/memory";
 import { checkLogs } from "bough/testing";
 import { closeStore, HostClock, openStoreAt } from "../../../crash/kit/stores.mjs";
-import { drive, ref } from "./drive.mjs";
+import { drive, prepare, ref } from "./drive.mjs";
 import { knownOutput, modelOf, readLines, toolsOf } from "./play.mjs";
 
 const agentFile = fileURLToPath(new URL("../agent.mjs", import.meta.url));
@@ -19,6 +19,13 @@ process.once("exit", () => {
   for (const child of alive) child.kill("SIGKILL");
 });
 
+/** A store with a session that nothing has happened in. */
+export async function makeStore(name, path) {
+  const store = await openStoreAt(name, path, new HostClock());
+  await prepare(store);
+  await closeStore(store);
+}
+
 export class Subject {
   #lives = 0;
   /** Calls that had their results when a life began, by life. */
@@ -26,7 +33,7 @@ export class Subject {
   /** The answer of every interaction, and what it was about. */
   #answers = new Map();
 
-  /** `settles` says whether a call that has run is answered with what it did instead of being allowed again. */
+  /** On a store made by makeStore. `settles` says whether a call that has run is answered with what it did instead of being allowed again. */
   constructor({ store, path, effects, play, settles = false }) {
     Object.assign(this, { store, path, effects, play, settles });
   }
@@ -147,6 +154,7 @@ async function uninterrupted(play) {
 
 async function playHere(play) {
   const store = memoryStore();
+  await prepare(store);
   const answer = async () => ({ approved: true });
   await drive({ store, play, effects: "/dev/null", life: 0, answer, onAcked: () => {} });
   const agent = createAgent({ model: modelOf(play), store });

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import type { Middleware } from "../../src/index.ts";
+import { add, adding, eventsOf, expectLegal, factTypes, given, ofType, s, said } from "./kit.ts";
+
+describe("a hook that throws", () => {
+  const throwing = (hook: string): Middleware =>
+    ({
+      name: "guard",
+      [hook]() {
+        throw new Error("no way");
+      },
+    }) as unknown as Middleware;
+
+  test.each([
+    "beforeIteration",
+    "afterIteration",
+    "beforeTools",
+    "afterTools",
+    "beforeToolCall",
+    "wrapToolCall",
+    "afterToolCall",
+  ])("%s fails the turn, and the next run works", async (hook) => {
+    const { agent, again, store } = await given([adding(), "Three."], { tools: { add }, middleware: [throwing(hook)] });
+    const run = agent.run("Go", s);
+    const events = await eventsOf(run);
+    const { status, error, messages } = await run.result;
+    expect([status, error?.code]).toEqual(["failed", "run_failed"]);
+    expect(error?.message).toContain("no way");
+    expect(events.at(-1)).toMatchObject({ type: "run-end", status: "failed" });
+    expectLegal(messages);
+    expect((await factTypes(agent)).at(-1)).toBe("turn.ended");
+    expect(await store.listRuns()).toEqual([]);
+    expect(
+      await again({ script: ["Fine."], middleware: [] })
+        .run("Again", s)
+        .text(),
+    ).toBe("Fine.");
+  });
+
+  test("wrapModelCall fails like a model", async () => {
+    const { agent } = await given(["never"], { middleware: [throwing("wrapModelCall")] });
+    const { status, error } = await agent.run("Go", s).result;
+    expect([status, error?.code]).toEqual(["failed", "model_failed"]);
+    expect(error?.message).toContain("no way");
+  });
+
+  test("beforeTurn refuses the input, and nothing is written", async () => {
+    const { agent, store } = await given(["never"], { middleware: [throwing("beforeTurn")] });
+    await expect(agent.run("Go", s).result).rejects.toThrow("no way");
+    expect(await factTypes(agent)).toEqual([]);
+    expect(await store.listRuns()).toEqual([]);
+  });
+
+  test("afterTurn fails the turn, keeps the answer that was seen, and is called once on everybody", async () => {
+    const ends: string[] = [];
+    const others: Middleware = { name: "others", afterTurn: (_, { status }) => void ends.push(status) };
+    const { agent } = await given(["Seen by all."], { middleware: [others, throwing("afterTurn"), others] });
+    const { status, error } = await agent.run("Go", s).result;
+    expect([status, error?.message]).toEqual(["failed", expect.stringContaining("no way")]);
+    expect(ends).toEqual(["completed", "completed"]);
+    const { messages, turns } = await agent.loadBranch("s");
+    expect(said(messages)).toEqual(["user: Go", "assistant: Seen by all."]);
+    expect(turns).toMatchObject([{ status: "failed" }]);
+  });
+
+  test("afterTurn of a turn that failed already is reported, and changes nothing", async () => {
+    const wrong = Object.assign(new Error("No such model"), { statusCode: 404 });
+    const { agent } = await given([{ error: wrong }], { middleware: [throwing("afterTurn")] });
+    const run = agent.run("Go", s);
+    const events = await eventsOf(run);
+    expect((await run.result).error?.code).toBe("model_failed");
+    expect(ofType(events, "error-report")).toMatchObject([
+      { source: "run" },
+      { source: "middleware", error: { message: expect.stringContaining("no way") } },
+    ]);
+  });
+
+  test("says which middleware and which hook it was", async () => {
+    const guard: Middleware = {
+      name: "guard",
+      beforeIteration() {
+        throw new Error("no way");
+      },
+    };
+    const { agent } = await given(["never"], { middleware: [guard] });
+    const { error } = await agent.run("Go", s).result;
+    expect(error?.message).toMatch(/guard.*beforeIteration.*no way/);
+    expect(error?.data).toMatchObject({ middleware: "guard", hook: "beforeIteration" });
+  });
+
+  test("afterIteration keeps the answer that was seen", async () => {
+    const { agent } = await given(["Seen by all."], { middleware: [throwing("afterIteration")] });
+    expect((await agent.run("Go", s).result).status).toBe("failed");
+    expect(said((await agent.loadBranch("s")).messages)).toEqual(["user: Go", "assistant: Seen by all."]);
+  });
+});
