@@ -11,24 +11,22 @@ const work = { sessions: 200, turns: 5, atOnce: 50 };
 const name = `${work.sessions} × ${work.turns}`;
 
 export async function run(context) {
-  await withSystems(context, names, async (running) => {
-    const jobs = Object.entries(running).map(([system, { call }]) => ({
-      system,
-      name,
-      run: async () => {
-        const database = join(await newPlace(context.dir, system), "many.db");
-        await call("open", { key: "many", deltas: 1, database });
-        const took = await call("sessions", { key: "many", ...work });
-        await call("close", { key: "many" });
-        return took;
-      },
-    }));
+  const wanted = names.map((system) => ({ system, name }));
+  await withSystems(context, wanted, async (running) => {
+    const jobs = running.map((each) => ({ ...each, run: () => inNewDatabase(context, each) }));
     const timesOf = await takeTurns(context, jobs, {
-      rounds: context.quick ? 1 : 4,
+      rounds: context.quick ? 1 : 5,
       warmUp: 0,
       before: quietDisk(context.dir),
     });
     const perRun = work.sessions * work.turns;
     for (const row of besideRows(timesOf, { name, names, perRun, fastest: 5 })) context.row(row);
   });
+}
+
+async function inNewDatabase({ dir }, { system, call }) {
+  await call("open", { deltas: 1, database: join(await newPlace(dir, system), "many.db") });
+  const took = await call("sessions", work);
+  await call("close");
+  return took;
 }

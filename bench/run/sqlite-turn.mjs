@@ -18,29 +18,29 @@ const targets = { 10: { langgraph: 4, mastra: 10 }, 1000: { langgraph: 40 }, 500
 const longest = { adk: 10 };
 
 export async function run(context) {
+  for (const [kind, callsTool] of Object.entries(kinds)) {
+    const wanted = names.flatMap((system) =>
+      lengths
+        .filter((length) => length <= (longest[system] ?? length))
+        .map((length) => ({ system, name: nameOf(kind, length), length })),
+    );
+    await withSystems(context, wanted, async (running) => {
+      for (const row of await race(context, running, kind, callsTool)) context.row(row);
+    });
+  }
+}
+
+async function race(context, running, kind, callsTool) {
   const ms = context.quick ? 60 : 200;
-  await withSystems(context, names, async (running) => {
-    for (const [kind, callsTool] of Object.entries(kinds)) {
-      const jobs = [];
-      for (const [system, { call }] of Object.entries(running)) {
-        const place = await newPlace(context.dir, system);
-        for (const length of lengths.filter((each) => each <= (longest[system] ?? each))) {
-          const key = nameOf(kind, length);
-          await call("open", { key, callsTool, deltas: 1, database: join(place, `${length}.db`) });
-          jobs.push({ system, name: key, run: () => call("turns", { key, length, ms }) });
-        }
-      }
-      const timesOf = await takeTurns(context, jobs, {
-        rounds: context.quick ? 4 : 12,
-        before: quietDisk(context.dir),
-      });
-      for (const length of lengths) {
-        const name = nameOf(kind, length);
-        const rows = besideRows(timesOf, { name, names, prefix: `${name}, `, targets: targets[length] });
-        for (const row of rows) context.row(row);
-      }
-      for (const { system, name } of jobs) await running[system].call("close", { key: name });
-    }
+  for (const { system, call } of running) {
+    await call("open", { callsTool, deltas: 1, database: join(await newPlace(context.dir, system), "turns.db") });
+  }
+  const jobs = running.map((each) => ({ ...each, run: () => each.call("turns", { length: each.length, ms }) }));
+  const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 4 : 15, before: quietDisk(context.dir) });
+  for (const { call } of running) await call("close");
+  return lengths.flatMap((length) => {
+    const name = nameOf(kind, length);
+    return besideRows(timesOf, { name, names, prefix: `${name}, `, targets: targets[length] });
   });
 }
 

@@ -10,14 +10,11 @@ const length = 10;
 
 export async function run(context) {
   const ms = context.quick ? 80 : 250;
-  await withSystems(context, names, async (running) => {
-    for (const system of Object.values(running)) await system.call("open", { key: "stream", deltas });
-    const name = `${deltas} deltas`;
-    const jobs = Object.entries(running).map(([system, { call }]) => ({
-      system,
-      name,
-      run: () => call("streams", { key: "stream", length, ms }),
-    }));
+  const name = `${deltas} deltas`;
+  const wanted = names.map((system) => ({ system, name }));
+  await withSystems(context, wanted, async (running) => {
+    for (const { call } of running) await call("open", { deltas });
+    const jobs = running.map((each) => ({ ...each, run: () => each.call("streams", { length, ms }) }));
     const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 7 : 20, warmUp: 4 });
     for (const row of besideRows(timesOf, { name, names, perRun: deltas, fastest: 1 })) context.row(row);
   });

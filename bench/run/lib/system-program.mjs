@@ -3,9 +3,8 @@
 //
 // A turn at ten messages is always one of a session that has about ten: sessions are used for a few turns only, until they
 // have grown by half. A new one is given its history and one turn that is not counted, so that whatever a system keeps of
-// a session is there; so is one that was left for others in between, which a system may have put away meanwhile. Sessions
-// are made before the clock starts, and the turns of one piece of work follow each other, so that what a system does after
-// it has answered is counted with the next turn.
+// a session is there. Sessions are made before the clock starts, and the turns of one piece of work follow each other, so
+// that what a system does after it has answered is counted with the next turn.
 
 import { strict as assert } from "node:assert";
 import { historyOf, nextText } from "./script.mjs";
@@ -21,8 +20,8 @@ const files = {
 };
 
 const mostAtOnce = 100;
-const opened = new Map();
 let module;
+let opened;
 let made = 0;
 
 const methods = {
@@ -30,53 +29,43 @@ const methods = {
     module = await files[name]();
   },
 
-  /** Opens the system under a name: one of a store, of a kind of answer. */
-  async open({ key, ...options }) {
-    const system = await module.open(options);
-    opened.set(key, { ...options, system, lengths: new Map() });
+  /** Opens the system with a store and a kind of answer. */
+  async open(options) {
+    opened = { ...options, system: await module.open(options), left: 0 };
   },
 
   /** The times of a turn, in milliseconds: as many turns as fit into so much time. */
-  async turns({ key, length, ms }) {
-    const open = opened.get(key);
-    return averageOf(open, { length, ms, work: (id) => turn(open, id) });
-  },
+  turns: ({ length, ms }) => averageOf({ length, ms, work: turn }),
 
   /** The times of a turn whose answer is read delta by delta. */
-  async streams({ key, length, ms }) {
-    const open = opened.get(key);
-    return averageOf(open, { length, ms, work: (id) => stream(open, id) });
-  },
+  streams: ({ length, ms }) => averageOf({ length, ms, work: stream }),
 
   /** The times of many sessions with a few turns each, so many sessions at once, in a store that has one already. */
-  async sessions({ key, sessions, turns, atOnce }) {
-    const open = opened.get(key);
-    await open.system.createSession("first", []);
-    await turn(open, "first");
+  async sessions({ sessions, turns, atOnce }) {
+    await opened.system.createSession("first", []);
+    await turn("first");
     const waiting = Array.from({ length: sessions }, () => `s${++made}`);
     const worker = async () => {
       for (let id = waiting.pop(); id; id = waiting.pop()) {
-        await open.system.createSession(id, []);
-        for (let i = 0; i < turns; i++) await turn(open, id);
+        await opened.system.createSession(id, []);
+        for (let i = 0; i < turns; i++) await turn(id);
       }
     };
-    globalThis.gc();
     return timed(() => Promise.all(Array.from({ length: atOnce }, worker)));
   },
 
-  async close({ key }) {
-    await opened.get(key).system.close();
-    opened.delete(key);
+  async close() {
+    await opened.system.close();
   },
 };
 
-async function turn({ system, callsTool }, id) {
-  const answer = await system.turn(id, nextText());
-  assert.equal(answer.length, 500, `the answer${callsTool ? " after the tool" : ""}`);
+async function turn(id) {
+  const answer = await opened.system.turn(id, nextText());
+  assert.equal(answer.length, 500, `the answer${opened.callsTool ? " after the tool" : ""}`);
 }
 
-async function stream({ system, deltas }, id) {
-  assert.equal(await system.stream(id, nextText()), deltas, "deltas");
+async function stream(id) {
+  assert.equal(await opened.system.stream(id, nextText()), opened.deltas, "deltas");
 }
 
 async function timed(work) {
@@ -86,44 +75,42 @@ async function timed(work) {
   return { ms: performance.now() - from, cpu: (user + system) / 1000 };
 }
 
-async function averageOf(open, { length, ms, work }) {
-  const state = open.lengths.get(length) ?? { left: 0, estimate: ms };
-  open.lengths.set(length, state);
+async function averageOf({ length, ms, work }) {
   const spent = { ms: 0, cpu: 0, turns: 0 };
-  if (state.left > 2) await work(await sessionFor(open, state, { length, work }));
-  globalThis.gc();
+  opened.estimate ??= ms;
   while (spent.ms < ms) {
-    const count = Math.min(mostAtOnce, Math.max(1, Math.round((ms - spent.ms) / state.estimate)));
+    const count = Math.min(mostAtOnce, Math.max(1, Math.round((ms - spent.ms) / opened.estimate)));
     const ids = [];
-    while (ids.length < count) ids.push(await sessionFor(open, state, { length, work }));
+    while (ids.length < count) ids.push(await sessionFor(length, work));
     const took = await timed(async () => {
       for (const id of ids) await work(id);
     });
-    state.estimate = took.ms / count;
+    opened.estimate = took.ms / count;
     spent.ms += took.ms;
     spent.cpu += took.cpu;
     spent.turns += count;
   }
-  checkHistory(open, length);
+  checkHistory(length);
   return { ms: spent.ms / spent.turns, cpu: spent.cpu / spent.turns };
 }
 
-async function sessionFor(open, state, { length, work }) {
-  const perTurn = open.callsTool ? 4 : 2;
-  if (state.left === 0) {
-    state.id = `s${++made}`;
-    state.left = Math.max(1, Math.floor(length / (2 * perTurn)));
-    await open.system.createSession(state.id, historyOf(length - perTurn));
-    await work(state.id);
+async function sessionFor(length, work) {
+  const perTurn = opened.callsTool ? 4 : 2;
+  if (opened.left === 0) {
+    opened.id = `s${++made}`;
+    opened.left = Math.max(1, Math.floor(length / (2 * perTurn)));
+    await opened.system.createSession(opened.id, historyOf(length - perTurn));
+    await work(opened.id);
   }
-  state.left--;
-  return state.id;
+  opened.left--;
+  return opened.id;
 }
 
 /** A system that forgot what was said before would be fast. */
-function checkHistory({ system }, length) {
+function checkHistory(length) {
+  const { messages } = opened.system.seen;
   const expected = Math.min(length, module.window ?? length);
-  assert.ok(system.seen.messages > expected, `the model was given ${system.seen.messages} of ${length} messages`);
+  assert.ok(messages > expected, `the model was given ${messages} of ${length} messages`);
 }
 
 process.on("message", async ({ id, method, options }) => {

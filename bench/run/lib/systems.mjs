@@ -1,5 +1,5 @@
-// The systems that stand beside each other, and how one is started: in a process of its own (system-program.mjs), so that
-// the heap, the compiled code and the global state of one don't colour another.
+// The systems that stand beside each other, and how one is started: in a process of its own (system-program.mjs) for each
+// thing that is measured of it, so that heaps, caches, compiled code and global state don't colour each other.
 
 import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -33,26 +33,27 @@ export function versionsOf(names) {
 const program = fileURLToPath(new URL("./system-program.mjs", import.meta.url));
 
 /**
- * Does the work with those of the systems that were asked for and that start; one that doesn't is a row that says why.
+ * Starts a process for everything that is wanted of the systems that were asked for, and does the work with those that
+ * have started; a system that doesn't is a row that says why.
  *
- * @param {(running: Record<string, { call: (method: string, options?: object) => Promise<any> }>) => Promise<void>} work
+ * @template {{ system: string }} Wanted
+ * @param {Wanted[]} wanted
+ * @param {(running: (Wanted & { call: (method: string, options?: object) => Promise<any> })[]) => Promise<void>} work
  */
-export async function withSystems(context, names, work) {
-  const running = {};
+export async function withSystems(context, wanted, work) {
+  const asked = wanted.filter(({ system }) => context.systems.includes(system));
+  context.progress(`starting ${asked.length} of them`);
+  const processes = asked.map((each) => ({ ...each, ...startSystem(each.system, context.node) }));
+  const failed = new Map();
+  const load = async ({ system, call }) => {
+    await call("load", { name: system }).catch((error) => failed.set(system, firstLine(error)));
+  };
   try {
-    for (const name of names.filter((each) => context.systems.includes(each))) {
-      const system = startSystem(name, context.node);
-      try {
-        await system.call("load", { name });
-        running[name] = system;
-      } catch (error) {
-        context.row({ what: systems[name].label, skipped: firstLine(error), failed: true });
-        await system.stop();
-      }
-    }
-    await work(running);
+    await Promise.all(processes.map(load));
+    for (const [system, why] of failed) context.row({ what: systems[system].label, skipped: why, failed: true });
+    await work(processes.filter(({ system }) => !failed.has(system)));
   } finally {
-    for (const system of Object.values(running)) await system.stop();
+    await Promise.all(processes.map(({ stop }) => stop()));
   }
 }
 
@@ -63,7 +64,7 @@ export function firstLine(error) {
 function startSystem(name, execPath) {
   const child = fork(program, [], {
     execPath,
-    execArgv: ["--expose-gc", "--no-warnings", ...process.execArgv.filter((flag) => flag !== "--expose-gc")],
+    execArgv: ["--no-warnings", ...process.execArgv.filter((flag) => flag !== "--expose-gc")],
     env: { ...process.env, NODE_OPTIONS: "", LANGSMITH_TRACING: "false", MASTRA_TELEMETRY_DISABLED: "true" },
   });
   const waiting = new Map();
