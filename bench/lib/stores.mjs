@@ -47,21 +47,16 @@ export async function bareSqlite(path) {
   return database;
 }
 
-/** The store's own choice of driver. */
+/** The driver that the store takes on this Node: its own SQLite where that is new enough, else the package. */
 async function sqliteDriver() {
-  return (await insideStore("sqlite", "driver.js")).loadDriver();
+  const builtin = process.getBuiltinModule?.("node:sqlite");
+  const [major, minor, patch] = (process.versions.sqlite ?? "0.0.0").split(".").map(Number);
+  const isNew = major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
+  return builtin && isNew ? builtin : import("@photostructure/sqlite");
 }
 
 /** Imports what the store imports only when it is opened, so that opening it can be timed without. */
-export async function importDrivers(kind, place) {
+export async function importDrivers(kind) {
   if (kind === "sqlite") await sqliteDriver();
-  if (kind !== "file") return;
-  const { nodeFiles } = await insideStore("file", "node-files.js");
-  const unlock = await nodeFiles.lock(join(place, "..", `${process.pid}.lock`));
-  unlock?.();
-}
-
-/** A file of the built store that is not part of the package's entry points. */
-function insideStore(kind, file) {
-  return import(new URL(file, import.meta.resolve(`bough/stores/${kind}`)).href);
+  if (kind === "file") await import("fs-native-extensions");
 }

@@ -21,7 +21,7 @@ async function load() {
   const { importDrivers, openStoreAt } = await import("../lib/stores.mjs");
   const { median } = await import("../lib/stats.mjs");
   await import(`bough/stores/${kind}`);
-  await importDrivers(kind, place);
+  await importDrivers(kind);
   const begun = performance.now();
 
   const store = await openStoreAt(kind, place);

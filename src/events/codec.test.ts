@@ -69,6 +69,7 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   },
   "interaction.answered": { interactionId: "i", answer: { allow: true }, by: "ada" },
   "interaction.expired": { interactionId: "i", reason: "no answer" },
+  "interrupt.requested": { runId: "r", reason: "enough" },
   "history.compacted": {
     retention: "hard",
     first: "m1",

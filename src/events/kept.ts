@@ -178,6 +178,13 @@ const interactionExpired = kept(
   { channel: "interactive" },
 );
 
+/** Somebody wants the run to stop; written by whoever is not the process that runs it. */
+const interruptRequested = kept(
+  "interrupt.requested",
+  v.strictObject({ runId: id, reason: v.optional(v.string()) }),
+  { channel: "control", direction: "up" },
+);
+
 /** Messages first…last are replaced: in the model's view only (soft), or in the projection too (hard). */
 const historyCompacted = kept(
   "history.compacted",
@@ -212,5 +219,6 @@ export const keptEvents = [
   interactionOpened,
   interactionAnswered,
   interactionExpired,
+  interruptRequested,
   historyCompacted,
 ] as const;

@@ -69,6 +69,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "tool.started": nothing,
   "task.started": nothing,
   "task.ended": nothing,
+  "interrupt.requested": nothing,
   "state.changed"(view, fact) {
     const { turnId, set } = fact;
     if (turnId === undefined) view.state = mergePatch(view.state, set);

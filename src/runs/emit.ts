@@ -80,7 +80,10 @@ export class Emitter {
     if (this.#isOver || !this.isHeard) return;
     const at = this.#clock.now();
     const next = "text" in draft ? this.#nextDelta(draft, at, span) : undefined;
-    if (next) return this.#send(next);
+    if (next) {
+      this.#send(next);
+      return;
+    }
     const routing = span ? { ...this.#routing, ...span } : this.#routing;
     const event = liveEvent(draft, { ...routing, at });
     this.#delta = "text" in draft ? { event, span } : undefined;

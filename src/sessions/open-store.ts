@@ -15,12 +15,22 @@ export async function openStore(store: Store | string | undefined, options: { cl
   if (scheme === "sqlite") {
     return (await import("../stores/sqlite/index.ts")).sqliteStore(pathOf(store), options);
   }
+  if (scheme === "postgres" || scheme === "postgresql") {
+    return (await import("../stores/postgres/index.ts")).postgresStore(store, options);
+  }
+  if (scheme === "redis" || scheme === "rediss") {
+    return (await import("../stores/redis/index.ts")).redisStore(store, options);
+  }
   if (scheme === undefined || scheme === "file") {
     return (await import("../stores/file/index.ts")).fileStore(pathOf(store), options);
   }
-  throw new BoughError("store_unsupported", `There is no store for "${scheme}:"; use a directory or sqlite:PATH.`, {
-    data: { store },
-  });
+  throw new BoughError(
+    "store_unsupported",
+    `There is no store for "${scheme}:"; use a directory, sqlite:PATH, postgres:// or redis://.`,
+    {
+      data: { store },
+    },
+  );
 }
 
 /**

@@ -52,6 +52,7 @@ const rules: { [T in FactType]: Rule<T> } = {
   "branch.created": anywhere,
   "branch.updated": anywhere,
   "history.compacted": anywhere,
+  "interrupt.requested": anywhere,
   "branch.forked": closesAll,
   "branch.reverted": closesAll,
   "turn.started"(reading, { id }) {

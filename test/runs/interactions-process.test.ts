@@ -10,7 +10,7 @@ import { createAgent } from "../../src/index.ts";
 import { factsOf, openQuestions, removesThenTells, removing, s } from "./asking-kit.ts";
 
 const script = fileURLToPath(new URL("./waiting.mjs", import.meta.url));
-const built = fileURLToPath(new URL("../../dist/agent/index.js", import.meta.url));
+const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 
 interface Line {
   readonly asked?: string;

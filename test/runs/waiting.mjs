@@ -5,7 +5,7 @@
 import { writeSync } from "node:fs";
 import { createAgent, defineTool } from "bough";
 import { z } from "zod";
-import { scriptedModel } from "../../dist/testing/scripted-model.js";
+import { scriptedModel } from "../../dist/scripted/index.js";
 
 const [path] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`);

@@ -1,0 +1,160 @@
+// The way to the database: one statement at a time, each on its own, tried again where that is safe.
+//
+//   D1. A statement is a transaction. There are no others, so a pooler in between, or a process that dies, leaves none open.
+//   D2. What certainly had no effect is tried again; what may have had one only if having it twice is having it once
+//       (`again`). Otherwise the caller is told that the outcome is unknown.
+//   D3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`.
+//   D4. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
+
+import { createHash } from "node:crypto";
+import { aftermathOf, explain, isConnectionLost, isPassing, isUnprepared, Unanswered, Unsent } from "./faults.ts";
+import { canSpareOne, isPool, type PostgresClient, type PostgresPool, type PostgresQueryable } from "./source.ts";
+
+/** A statement that will be tried again, and why. */
+export interface PostgresRetry {
+  /** How many tries there have been. */
+  readonly attempt: number;
+  readonly delayMs: number;
+  readonly error: unknown;
+}
+
+export interface DatabaseOptions {
+  readonly schema: string;
+  /** How often a statement is tried before its error is told. */
+  readonly attempts: number;
+  /** How long an answer is waited for. */
+  readonly timeoutMs: number;
+  readonly onRetry?: ((retry: PostgresRetry) => void) | undefined;
+}
+
+interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Connections whose end is listened for; stores may share them. */
+const heard = new WeakSet<PostgresClient>();
+
+const shortestDelayMs = 25;
+const longestDelayMs = 2_000;
+
+export class Database {
+  readonly schema: string;
+  readonly #source: PostgresQueryable;
+  readonly #pool: PostgresPool | undefined;
+  readonly #options: DatabaseOptions;
+  readonly #statements = new Map<string, Statement>();
+  #prepares = true;
+
+  constructor(source: PostgresQueryable, options: DatabaseOptions) {
+    this.#source = source;
+    this.#pool = isPool(source) ? source : undefined;
+    this.#options = options;
+    this.schema = options.schema;
+  }
+
+  /** Runs a statement that may run twice: a read, or a write that does nothing the second time. */
+  again<Row>(sql: string, ...values: unknown[]): Promise<Row[]> {
+    return this.#run<Row>(this.#statement(sql), values, true);
+  }
+
+  /** Runs a statement whose loss nobody would notice: once, whatever becomes of it. */
+  async hint(sql: string, ...values: unknown[]): Promise<void> {
+    try {
+      await this.#try(this.#statement(sql), values);
+    } catch {
+      // Whoever waits for the hint does not wait for it alone.
+    }
+  }
+
+  /** Runs a write that must not run twice. */
+  once<Row>(sql: string, ...values: unknown[]): Promise<Row[]> {
+    return this.#run<Row>(this.#statement(sql), values, false);
+  }
+
+  /** Runs several statements as one transaction; they have no values. */
+  script(statements: readonly string[]): Promise<unknown> {
+    return this.#run({ name: "", text: this.#named(statements.join(";\n")) }, undefined, true);
+  }
+
+  /** A connection for listening, where the source has such. */
+  async connect(): Promise<PostgresClient | undefined> {
+    if (!this.#pool || !canSpareOne(this.#pool)) return undefined;
+    const client = await this.#pool.connect();
+    hear(client);
+    return client;
+  }
+
+  #named(sql: string): string {
+    return sql.replaceAll("bough.", `"${this.schema}".`);
+  }
+
+  #statement(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      const text = this.#named(sql);
+      // The name tells the text: stores of several schemas may share a connection.
+      const name = `bough_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
+      statement = { name, text };
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  async #run<Row>(statement: Statement, values: unknown[] | undefined, again: boolean): Promise<Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return (await this.#try(statement, values)) as Row[];
+      } catch (error) {
+        if (isUnprepared(error)) this.#prepares = false;
+        const safe = isPassing(error) && (again || aftermathOf(error) === "nothing");
+        if (!safe || attempt >= this.#options.attempts) throw explain(error);
+        await this.#pause(attempt, error);
+      }
+    }
+  }
+
+  async #try(statement: Statement, values: unknown[] | undefined): Promise<unknown[]> {
+    if (!this.#pool) return (await this.#source.query(statement.text, values)).rows;
+    const client = await this.#pool.connect().catch((error) => {
+      throw new Unsent(error);
+    });
+    hear(client);
+    try {
+      const { rows } = await this.#answer(client, statement, values);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(isConnectionLost(error));
+      throw error;
+    }
+  }
+
+  #answer(
+    client: PostgresClient,
+    { name, text }: Statement,
+    values: unknown[] | undefined,
+  ): Promise<{ rows: unknown[] }> {
+    const { timeoutMs } = this.#options;
+    const prepared = values && this.#prepares ? { name, text, values } : undefined;
+    const asked = prepared ? client.query(prepared as never) : client.query(text, values);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Unanswered(timeoutMs)), timeoutMs);
+      asked.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
+  async #pause(attempt: number, error: unknown): Promise<void> {
+    const longest = Math.min(shortestDelayMs * 2 ** (attempt - 1), longestDelayMs);
+    const delayMs = Math.round(longest * (0.5 + Math.random() / 2));
+    this.#options.onRetry?.({ attempt, delayMs, error });
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+  }
+}
+
+/** The end of a connection is an error of the statement on it; as an event without a listener it would end the process. */
+function hear(client: PostgresClient): void {
+  if (heard.has(client)) return;
+  heard.add(client);
+  client.on("error", () => {});
+}

@@ -1,0 +1,16 @@
+import { systemClock } from "../../base/clock.ts";
+import type { Store } from "../../log/index.ts";
+import { openPostgres, type PostgresOptions } from "./connect.ts";
+import type { PostgresSource } from "./source.ts";
+
+export type { PostgresOptions } from "./connect.ts";
+export type { PostgresRetry } from "./database.ts";
+export type { PostgresClient, PostgresPool, PostgresQueryable, PostgresSource } from "./source.ts";
+
+/**
+ * Keeps everything in a schema of a PostgreSQL database (14 or newer) that any number of nodes may share. The source is a
+ * URL (which needs the package `pg`), a `pg` pool, or anything with its `query(text, values)`.
+ */
+export async function postgresStore(source: PostgresSource, options: PostgresOptions = {}): Promise<Store> {
+  return openPostgres(source, { clock: systemClock, ...options }, () => null);
+}

@@ -1,0 +1,173 @@
+// The tables, as the migrations that make them. The table `migrations` has a row for each that the schema has been through.
+//
+//   M1. A migration and its row are one transaction, so a killed migration has not happened.
+//   M2. Migrations wait for each other (an advisory lock); of two processes that open a new schema at once, the row that
+//       is there already tells the second one that nothing is left to do.
+//   M3. A migration that was released never changes; a change of the schema is a new one at the end.
+//   M4. What belongs to a branch goes with it (ON DELETE CASCADE): such a deletion looks at what is there when the branch
+//       goes, not at what was there when the statement began. A session can't go before its branches, a parent before its
+//       forks, nor bytes before what refers to them: a statement that missed one of these fails and is decided again.
+//       Facts are not looked after in this way, because it would make every append a fifth dearer; whoever deletes a branch
+//       counts them (branches.ts), and a number is never given to another branch.
+
+import { BoughError } from "../../base/errors.ts";
+import type { Database } from "./database.ts";
+import { isTaken } from "./faults.ts";
+
+export type Migration = readonly string[];
+
+// Ids are compared and ordered by their bytes, whatever the database's own order of letters is.
+const idText = `text COLLATE "C" NOT NULL`;
+const number = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+const ofSession = "bigint NOT NULL REFERENCES bough.sessions ON DELETE CASCADE";
+const ofBranch = "bigint NOT NULL REFERENCES bough.branches ON DELETE CASCADE";
+
+export const migrations: readonly Migration[] = [
+  [
+    `CREATE TABLE bough.sessions (
+      no ${number},
+      id ${idText} UNIQUE,
+      created_at bigint NOT NULL,
+      version integer NOT NULL,
+      metadata text NOT NULL,
+      state text NOT NULL
+    )`,
+    // Beside the session's row, because every append changes it and that row may be large.
+    `CREATE TABLE bough.activity (
+      session_no ${ofSession} PRIMARY KEY,
+      active_at bigint NOT NULL,
+      id ${idText}
+    ) WITH (fillfactor = 70)`,
+    "CREATE INDEX activity_by_time ON bough.activity (active_at DESC, id)",
+    // A key and a value of metadata as their hashes: an index takes no text that is too long for a page.
+    `CREATE TABLE bough.terms (
+      session_no ${ofSession},
+      key bytea NOT NULL,
+      term bytea NOT NULL,
+      PRIMARY KEY (session_no, key)
+    )`,
+    "CREATE INDEX terms_by_term ON bough.terms (term, session_no)",
+    // One count for all branches: a branch created again under its id never sees an epoch a second time.
+    "CREATE SEQUENCE bough.epochs",
+    `CREATE TABLE bough.branches (
+      no ${number},
+      session_no bigint NOT NULL REFERENCES bough.sessions,
+      id ${idText},
+      parent bigint REFERENCES bough.branches,
+      base integer NOT NULL,
+      head integer NOT NULL,
+      created_at bigint NOT NULL,
+      active_at bigint NOT NULL,
+      epoch bigint,
+      run_id text,
+      owner text,
+      claimed_at bigint,
+      expires_at bigint,
+      header jsonb NOT NULL,
+      UNIQUE (session_no, id)
+    ) WITH (fillfactor = 70)`,
+    "CREATE INDEX branches_by_parent ON bough.branches (parent) WHERE parent IS NOT NULL",
+    "CREATE INDEX branches_claimed ON bough.branches (claimed_at) WHERE run_id IS NOT NULL",
+    `CREATE TABLE bough.events (
+      branch_no bigint NOT NULL,
+      seq integer NOT NULL,
+      id ${idText},
+      data text NOT NULL,
+      PRIMARY KEY (branch_no, seq)
+    )`,
+    // The id comes first: ids are led by time, so facts of all branches go in at one edge of the index.
+    "CREATE UNIQUE INDEX events_by_id ON bough.events (id, branch_no)",
+    // Segments are large and repeat themselves; PostgreSQL compresses such values by itself.
+    `CREATE TABLE bough.segments (
+      branch_no ${ofBranch},
+      seq integer NOT NULL,
+      data text NOT NULL,
+      PRIMARY KEY (branch_no, seq)
+    )`,
+    `CREATE TABLE bough.checkpoints (
+      no ${number},
+      branch_no ${ofBranch},
+      id ${idText},
+      seq integer NOT NULL,
+      created_at bigint NOT NULL,
+      data text NOT NULL,
+      UNIQUE (branch_no, id)
+    )`,
+    `CREATE TABLE bough.contents (
+      no ${number},
+      session_no ${ofSession},
+      id ${idText},
+      bytes bytea NOT NULL,
+      UNIQUE (session_no, id)
+    )`,
+    `CREATE TABLE bough.content_refs (
+      branch_no ${ofBranch},
+      content_no bigint NOT NULL REFERENCES bough.contents,
+      size bigint NOT NULL,
+      media_type text NOT NULL,
+      name text,
+      created_at bigint NOT NULL,
+      PRIMARY KEY (branch_no, content_no)
+    )`,
+    "CREATE INDEX content_refs_by_content ON bough.content_refs (content_no)",
+  ],
+];
+
+export const newestVersion = migrations.length;
+
+/** "Bogh": keeps our advisory lock apart from other programs'. */
+const lockClass = 0x426f6768;
+
+/** Brings the schema to the newest version; `store_too_new` when it is past that. */
+export async function migrate(database: Database, steps: readonly Migration[] = migrations): Promise<void> {
+  for (let tried = -1; ; ) {
+    const version = await checkVersion(database, steps.length);
+    const step = steps[version];
+    if (!step) return;
+    const failed = version === tried;
+    tried = version;
+    try {
+      await database.script([...opening(database.schema), recording(version + 1), ...step]);
+    } catch (error) {
+      // The row is there: somebody else has done it, unless that was to be seen by now.
+      if (!isTaken(error) || failed) throw error;
+    }
+  }
+}
+
+/** Waits for other migrations (M2) and makes what the row of a migration needs. */
+function opening(schema: string): string[] {
+  return [
+    `SELECT pg_advisory_xact_lock(${lockClass}, hashtext('${schema}'))`,
+    `CREATE SCHEMA IF NOT EXISTS "${schema}"`,
+    `CREATE TABLE IF NOT EXISTS bough.migrations (
+      version integer PRIMARY KEY,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`,
+  ];
+}
+
+function recording(version: number): string {
+  return `INSERT INTO bough.migrations (version) VALUES (${version})`;
+}
+
+/** The schema's version, 0 when there is none; refuses one this build does not know. */
+async function checkVersion(database: Database, supported = newestVersion): Promise<number> {
+  const [known] = await database.again<{ there: boolean }>(
+    "SELECT to_regclass($1) IS NOT NULL AS there",
+    `"${database.schema}".migrations`,
+  );
+  if (!known?.there) return 0;
+  const rows = await database.again<{ version: number | null }>("SELECT max(version) AS version FROM bough.migrations");
+  const found = Number(rows[0]?.version ?? 0);
+  if (found <= supported) return found;
+  throw tooNew(found, supported);
+}
+
+export function tooNew(found: number, supported = newestVersion): BoughError {
+  return new BoughError(
+    "store_too_new",
+    `The database has schema version ${found}; this version of Bough knows up to ${supported}.`,
+    { data: { found, supported } },
+  );
+}

@@ -1,0 +1,192 @@
+// Session rows, and the table that finds them by metadata.
+//
+//   X1. `terms` holds one row for each key of each session's metadata, written in the same statement as the metadata.
+//   X2. An update is decided on a version and written only if that is still the version, so no patch is lost and no term
+//       is left behind that the statement could not see.
+
+import { createHash } from "node:crypto";
+import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
+import {
+  checkDistinct,
+  decodeCursor,
+  defaultPageSize,
+  encodeCursor,
+  refuse,
+  type SessionPage,
+  type SessionQuery,
+  type SessionRecord,
+} from "../../log/index.ts";
+import { type BranchInput, branchesOf, erase, factValues, firstFactsSql } from "./branches.ts";
+import type { Database } from "./database.ts";
+import { decideAgain } from "./decide-again.ts";
+import { decodeObject, decodeText, encodeHeader, encodeText } from "./text.ts";
+
+interface SessionRow {
+  no: string;
+  id: string;
+  created_at: string;
+  active_at: string;
+  version: number;
+  metadata: string;
+  state: string;
+}
+
+const columns = "s.no, s.id, s.created_at, a.active_at, s.version, s.metadata, s.state";
+const fromSql = "FROM bough.activity a JOIN bough.sessions s ON s.no = a.session_no";
+
+function toRecord(row: SessionRow): SessionRecord {
+  return {
+    id: decodeText(row.id),
+    createdAt: Number(row.created_at),
+    activeAt: Number(row.active_at),
+    version: row.version,
+    metadata: decodeObject(row.metadata, "session's metadata"),
+    state: decodeObject(row.state, "session's state"),
+  };
+}
+
+async function findRow(database: Database, sessionId: string): Promise<SessionRow | undefined> {
+  const rows = await database.again<SessionRow>(`SELECT ${columns} ${fromSql} WHERE s.id = $1`, encodeText(sessionId));
+  return rows[0];
+}
+
+/** A new session as it goes into a statement: its JSON, so that the caller's objects are not looked at again. */
+export interface SessionInput {
+  readonly id: string;
+  readonly metadata: string;
+  readonly state: string;
+  readonly branch: BranchInput;
+}
+
+const createSql = `WITH session AS (
+    INSERT INTO bough.sessions (id, created_at, version, metadata, state) VALUES ($1, $2, 1, $3, $4)
+    ON CONFLICT (id) DO NOTHING RETURNING no
+  ), active AS (
+    INSERT INTO bough.activity (session_no, active_at, id) SELECT no, $2, $1 FROM session
+  ), found AS (
+    INSERT INTO bough.terms (session_no, key, term)
+    SELECT session.no, t.key, t.term FROM unnest($5::bytea[], $6::bytea[]) AS t (key, term), session
+  ), made AS (
+    INSERT INTO bough.branches (session_no, id, base, head, created_at, active_at, header)
+    SELECT no, $7, 0, cardinality($9::text[]), $2, $2, $8::jsonb FROM session RETURNING no
+  ), facts AS (${firstFactsSql("$9", "$10", "0")}
+  ) SELECT no FROM session`;
+
+export async function createSession(database: Database, input: SessionInput, now: number): Promise<SessionRecord> {
+  const { id, metadata, state, branch } = input;
+  const record = { id, createdAt: now, activeAt: now, version: 1 };
+  const documents = { metadata: JSON.parse(metadata) as JsonObject, state: JSON.parse(state) as JsonObject };
+  try {
+    checkDistinct({ sessionId: id, branchId: branch.id }, branch.events);
+  } catch (error) {
+    if (await findRow(database, id)) throw refuse.sessionExists(id);
+    throw error;
+  }
+  const { keys, terms } = termsOf(documents.metadata);
+  const rows = await database.once(
+    createSql,
+    encodeText(id),
+    now,
+    metadata,
+    state,
+    keys,
+    terms,
+    encodeText(branch.id),
+    encodeHeader(JSON.parse(branch.header) as JsonObject),
+    ...factValues(branch.events),
+  );
+  if (rows.length === 0) throw refuse.sessionExists(id);
+  return { ...record, ...documents };
+}
+
+export async function getSession(database: Database, sessionId: string): Promise<SessionRecord | undefined> {
+  const row = await findRow(database, sessionId);
+  return row && toRecord(row);
+}
+
+const updateSql = `WITH updated AS (
+    UPDATE bough.sessions SET version = version + 1, metadata = $3, state = $4 WHERE no = $1 AND version = $2 RETURNING no
+  ), dropped AS (
+    DELETE FROM bough.terms WHERE session_no = (SELECT no FROM updated) AND key <> ALL ($5::bytea[])
+  ), found AS (
+    INSERT INTO bough.terms (session_no, key, term)
+    SELECT updated.no, t.key, t.term FROM unnest($5::bytea[], $6::bytea[]) AS t (key, term), updated
+    ON CONFLICT (session_no, key) DO UPDATE SET term = excluded.term WHERE terms.term <> excluded.term
+  ), active AS (
+    UPDATE bough.activity SET active_at = $7 WHERE session_no = (SELECT no FROM updated)
+  ) SELECT no FROM updated`;
+
+export async function updateSession(
+  database: Database,
+  sessionId: string,
+  patch: { metadata: JsonObject; state: JsonObject },
+  expectedVersion: number | undefined,
+  now: number,
+): Promise<SessionRecord> {
+  return decideAgain(async () => {
+    const row = await findRow(database, sessionId);
+    if (!row) throw refuse.sessionNotFound(sessionId);
+    const old = toRecord(row);
+    if (expectedVersion !== undefined && expectedVersion !== old.version) {
+      throw refuse.versionConflict(sessionId, expectedVersion, old.version);
+    }
+    const metadata = mergePatch(old.metadata, patch.metadata);
+    const state = mergePatch(old.state, patch.state);
+    const { keys, terms } = termsOf(metadata);
+    const documents = [JSON.stringify(metadata), JSON.stringify(state)];
+    const done = await database.once(updateSql, row.no, row.version, ...documents, keys, terms, now);
+    return done.length > 0 ? { ...old, activeAt: now, version: old.version + 1, metadata, state } : undefined;
+  });
+}
+
+function termsOf(metadata: JsonObject): { keys: Buffer[]; terms: Buffer[] } {
+  const entries = Object.entries(metadata);
+  return {
+    keys: entries.map(([key]) => hash(key)),
+    terms: entries.map(([key, value]) => termOf(key, searchText(value))),
+  };
+}
+
+function termOf(key: string, value: string): Buffer {
+  return hash(JSON.stringify([key, value]));
+}
+
+function hash(text: string): Buffer {
+  return createHash("sha256").update(encodeText(text)).digest();
+}
+
+export async function listSessions(database: Database, query: SessionQuery): Promise<SessionPage> {
+  const { metadata = {}, activeBefore = Number.MAX_SAFE_INTEGER, limit = defaultPageSize } = query;
+  const start = query.cursor === undefined ? { activeAt: Number.MAX_SAFE_INTEGER, id: "" } : decodeCursor(query.cursor);
+  const wanted = Object.entries(metadata).map(([key, value]) => termOf(key, value));
+  const count = Math.min(limit, 0x7ffffffe);
+  const filters = wanted.map(
+    (_, i) => `AND a.session_no IN (SELECT session_no FROM bough.terms WHERE term = $${i + 5})`,
+  );
+  const rows = await database.again<SessionRow>(
+    `SELECT ${columns} ${fromSql}
+      WHERE a.active_at <= $1 AND (a.active_at < $1 OR a.id > $2) AND a.active_at < $3 ${filters.join(" ")}
+      ORDER BY a.active_at DESC, a.id LIMIT $4`,
+    start.activeAt,
+    encodeText(start.id),
+    Math.min(Math.ceil(activeBefore), Number.MAX_SAFE_INTEGER),
+    count + 1,
+    ...wanted,
+  );
+  const sessions = rows.slice(0, count).map(toRecord);
+  const last = sessions.at(-1);
+  return last && rows.length > count ? { sessions, cursor: encodeCursor(last) } : { sessions };
+}
+
+/** Removes the session and all that belongs to it; returns the ids of its branches. */
+export async function deleteSession(
+  database: Database,
+  sessionId: string,
+  moment: { now: number; leaseNow: number | null },
+): Promise<string[]> {
+  return decideAgain(async () => {
+    if (!(await findRow(database, sessionId))) throw refuse.sessionNotFound(sessionId);
+    const branches = await branchesOf(database, sessionId);
+    return erase(database, sessionId, branches, { ...moment, withSession: true });
+  });
+}

@@ -1,0 +1,85 @@
+// Where statements go: structural types, so that any driver will do, and a `pg` pool made from a URL.
+
+import { BoughError } from "../../base/errors.ts";
+
+/** The least a source must do: run one statement with values, or several without. */
+export interface PostgresQueryable {
+  // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says
+  query(text: string, values?: any[]): Promise<{ rows: any[] }>;
+}
+
+/** A connection of its own, as `pg` pools hand them out. */
+export interface PostgresClient extends PostgresQueryable {
+  release(error?: Error | boolean): void;
+  // biome-ignore lint/suspicious/noExplicitAny: every event has its own arguments
+  on(event: string, listener: (...args: any[]) => void): unknown;
+}
+
+/** A pool in the manner of `pg`: with connections of its own, prepared statements and LISTEN can be used. */
+export interface PostgresPool extends PostgresQueryable {
+  connect(): Promise<PostgresClient>;
+}
+
+export type PostgresSource = string | PostgresQueryable | PostgresPool;
+
+export function isPool(source: PostgresQueryable): source is PostgresPool {
+  return typeof (source as Partial<PostgresPool>).connect === "function" && !("connection" in source);
+}
+
+/**
+ * For our own connections: statements look up a few rows by key, so plans are made once, by index, and never compiled.
+ * Without this a plan made while the tables were empty would read all of them when they no longer are. A setting that the
+ * server does not know is left out.
+ */
+const settings = `SELECT set_config(known.name, 'off', false) FROM pg_settings known
+    WHERE known.name IN ('jit', 'enable_hashjoin', 'enable_mergejoin', 'enable_seqscan')
+  UNION ALL
+  SELECT set_config(known.name, 'force_generic_plan', false) FROM pg_settings known
+    WHERE known.name = 'plan_cache_mode'`;
+
+/** One connection listens, so another must be there for statements. */
+const fewestConnections = 2;
+
+export async function openPool(
+  connectionString: string,
+  options: { max: number; applicationName: string; timeoutMs: number },
+): Promise<{ pool: PostgresPool; end(): Promise<void> }> {
+  // Refused here, because the error of whoever parses it next shows the password.
+  if (!URL.canParse(connectionString, "postgres://base")) {
+    throw new BoughError("invalid_argument", "That is not the URL of a PostgreSQL database.");
+  }
+  const { Pool } = await loadDriver();
+  const pool = new Pool({
+    connectionString,
+    max: Math.max(options.max, fewestConnections),
+    application_name: options.applicationName,
+    connectionTimeoutMillis: options.timeoutMs,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    onConnect: async (client: PostgresQueryable) => {
+      await client.query(settings);
+    },
+  });
+  // An idle connection that ends is replaced when the next one is needed; without a listener it would end the process.
+  pool.on("error", () => {});
+  return { pool: pool as unknown as PostgresPool, end: () => pool.end() };
+}
+
+/** Whether a connection can be set aside for listening. */
+export function canSpareOne(pool: PostgresPool): boolean {
+  const max = (pool as { options?: { max?: number } }).options?.max;
+  return max === undefined || max >= fewestConnections;
+}
+
+async function loadDriver(): Promise<Pick<typeof import("pg"), "Pool">> {
+  try {
+    const loaded = await import("pg");
+    return loaded.default ?? loaded;
+  } catch (cause) {
+    throw new BoughError("dependency_missing", "PostgreSQL needs a driver: run `npm install pg`.", {
+      data: { package: "pg" },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,218 @@
+// The PostgreSQL store: the port over single statements. Each decides on what it has locked and writes in the same
+// transaction, so any number of nodes can share the database; nothing is remembered here between two calls.
+
+import type { Clock } from "../../base/clock.ts";
+import { copyJson, type JsonObject } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  type ClaimOptions,
+  type NewBranch,
+  type NewEvent,
+  type ReadOptions,
+  refuse,
+  type Segment,
+  type SessionQuery,
+  type Store,
+} from "../../log/index.ts";
+import * as branches from "./branches.ts";
+import * as checkpoints from "./checkpoints.ts";
+import { GroupCommit } from "./commit.ts";
+import * as contents from "./content.ts";
+import type { Database } from "./database.ts";
+import { explain } from "./faults.ts";
+import * as log from "./log.ts";
+import { maintain } from "./maintain.ts";
+import * as runs from "./runs.ts";
+import * as segments from "./segments.ts";
+import * as sessions from "./sessions.ts";
+import { News } from "./watch.ts";
+
+export interface StoreParts {
+  readonly kind: string;
+  readonly clock: Clock;
+  readonly pollMs: number;
+  readonly lanes: number;
+  readonly allowAsyncCommit: boolean;
+  /** The database's time as a test wants it; null is what it really is. */
+  readonly leaseNow: () => number | null;
+  /** Ends what was opened for the store. */
+  readonly end: () => Promise<void>;
+}
+
+export class PostgresStore implements Store {
+  readonly kind: string;
+  readonly #database: Database;
+  readonly #parts: StoreParts;
+  readonly #commits: GroupCommit;
+  readonly #news: News;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(database: Database, parts: StoreParts) {
+    this.kind = parts.kind;
+    this.#database = database;
+    this.#parts = parts;
+    this.#commits = new GroupCommit(database, parts);
+    this.#news = new News(database, parts.pollMs);
+  }
+
+  async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
+    const { id } = input;
+    const metadata = JSON.stringify(input.metadata);
+    const state = JSON.stringify(input.state);
+    const branch = branches.toBranchInput(input.branch);
+    return this.#do((db, now) => sessions.createSession(db, { id, metadata, state, branch }, now));
+  }
+
+  async getSession(sessionId: string) {
+    return this.#do((db) => sessions.getSession(db, sessionId));
+  }
+
+  async updateSession(
+    sessionId: string,
+    patch: { metadata?: JsonObject; state?: JsonObject },
+    options: { expectedVersion?: number } = {},
+  ) {
+    const { expectedVersion } = options;
+    const own = { metadata: copyJson(patch.metadata ?? {}), state: copyJson(patch.state ?? {}) };
+    return this.#do((db, now) => sessions.updateSession(db, sessionId, own, expectedVersion, now));
+  }
+
+  async listSessions(query: SessionQuery = {}) {
+    return this.#do((db) => sessions.listSessions(db, query));
+  }
+
+  async deleteSession(sessionId: string) {
+    const leaseNow = this.#parts.leaseNow();
+    const gone = await this.#do((db, now) => sessions.deleteSession(db, sessionId, { now, leaseNow }));
+    for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+  }
+
+  async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
+    const input = branches.toBranchInput(branch);
+    return this.#do((db, now) => branches.createBranch(db, sessionId, input, now));
+  }
+
+  async getBranch(ref: BranchRef) {
+    return this.#do((db) => branches.getBranch(db, ref));
+  }
+
+  async listBranches(sessionId: string) {
+    return this.#do((db) => branches.listBranches(db, sessionId));
+  }
+
+  async deleteBranch({ sessionId, branchId }: BranchRef, options: { recursive?: boolean } = {}) {
+    const { recursive = false } = options;
+    const ref = { sessionId, branchId };
+    const leaseNow = this.#parts.leaseNow();
+    const gone = await this.#do((db, now) => branches.deleteBranch(db, ref, recursive, { now, leaseNow }));
+    for (const each of gone) this.#news.tell({ sessionId, branchId: each });
+    return gone;
+  }
+
+  async append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
+    const input = log.toAppendInput(ref, events, options, this.#parts.clock.now());
+    const appended = await this.#do(async (db) => {
+      if (!log.isPlain(input)) await log.checkInput(db, input);
+      return this.#commits.append(input);
+    });
+    this.#news.tell(input.ref);
+    return appended;
+  }
+
+  async read(ref: BranchRef, options: ReadOptions = {}) {
+    return this.#do((db) => log.read(db, ref, options));
+  }
+
+  async claimRun(ref: BranchRef, options: ClaimOptions) {
+    const own = { ...options };
+    return this.#do((db) => runs.claimRun(db, ref, own, this.#parts.leaseNow()));
+  }
+
+  async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
+    const own = { ...claim };
+    return this.#do((db) => runs.renewRun(db, ref, own, this.#parts.leaseNow()));
+  }
+
+  async releaseRun(ref: BranchRef, { epoch }: { epoch: number }) {
+    return this.#do((db) => runs.releaseRun(db, ref, epoch));
+  }
+
+  async listRuns(options: { sessionId?: string } = {}) {
+    return this.#do((db) => runs.listRuns(db, options.sessionId));
+  }
+
+  async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {
+    const own = { id, seq, data: JSON.stringify(data) };
+    return this.#do((db, now) => checkpoints.saveCheckpoint(db, ref, own, now));
+  }
+
+  async listCheckpoints(ref: BranchRef) {
+    return this.#do((db) => checkpoints.listCheckpoints(db, ref));
+  }
+
+  async deleteCheckpoints(ref: BranchRef, ids: readonly string[]) {
+    const own = [...ids];
+    return this.#do((db) => checkpoints.deleteCheckpoints(db, ref, own));
+  }
+
+  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
+    const text = lines.join("\n");
+    return this.#do((db) => segments.saveSegment(db, ref, to, text));
+  }
+
+  async getSegment(ref: BranchRef, at: number) {
+    return this.#do((db) => segments.getSegment(db, ref, at));
+  }
+
+  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
+    const own = { ...content, bytes: Buffer.from(content.bytes) };
+    return this.#do((db, now) => contents.putContent(db, ref, own, now));
+  }
+
+  async getContent(ref: BranchRef, contentId: string) {
+    return this.#do((db) => contents.getContent(db, ref, contentId));
+  }
+
+  async listContent(ref: BranchRef) {
+    return this.#do((db) => contents.listContent(db, ref));
+  }
+
+  async deleteContent(ref: BranchRef, contentId: string) {
+    return this.#do((db) => contents.deleteContent(db, ref, contentId));
+  }
+
+  watch(ref: BranchRef, after: number, signal: AbortSignal) {
+    return this.#news.of(ref, after, signal);
+  }
+
+  async maintain() {
+    return this.#do((db) => maintain(db));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#news.close();
+    await Promise.allSettled(this.#underWay);
+    await this.#parts.end();
+  }
+
+  async #do<T>(work: (database: Database, now: number) => Promise<T>): Promise<T> {
+    if (this.#closing) throw refuse.closed();
+    const working = work(this.#database, this.#parts.clock.now());
+    this.#underWay.add(working);
+    try {
+      return await working;
+    } catch (error) {
+      throw explain(error);
+    } finally {
+      this.#underWay.delete(working);
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// Waiting for news of a branch. Owns the connection that listens, the hints that are sent, and the polling.
+//
+//   W1. Appends of this handle tell at once. Other handles are told by NOTIFY, which is a hint: it is sent after the
+//       commit, many appends in one, so that no commit waits for PostgreSQL's one lock on its queue of notifications.
+//   W2. Whoever waits is woken by polling too, so that nothing depends on a hint.
+//   W3. A wait never rejects. What is wrong is told by the read that follows it.
+
+import { createHash } from "node:crypto";
+import { type BranchRef, Watchers } from "../../log/index.ts";
+import type { Database } from "./database.ts";
+import { encodeText } from "./text.ts";
+
+interface Wait {
+  readonly ref: BranchRef;
+  readonly after: number;
+}
+
+// At most this often; the first after a pause goes out at once.
+const hintMs = 50;
+// A notification takes less than 8,000 bytes; a key is 16 and a comma.
+const keysPerHint = 400;
+
+export class News {
+  readonly #database: Database;
+  readonly #pollMs: number;
+  readonly #channel: string;
+  readonly #watchers = new Watchers();
+  readonly #waits = new Set<Wait>();
+  #hints = new Set<string>();
+  #hintTimer: NodeJS.Timeout | undefined;
+  #pollTimer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | undefined;
+  /** Resolves with how to let go of the connection. */
+  #listener: Promise<() => void> | undefined;
+  #closed = false;
+
+  constructor(database: Database, pollMs: number) {
+    this.#database = database;
+    this.#pollMs = pollMs;
+    this.#channel = `${database.schema}_news`;
+  }
+
+  /** The branch has changed by our doing. */
+  tell(ref: BranchRef): void {
+    this.#watchers.tell(ref);
+    this.#hints.add(keyOf(ref));
+    if (this.#hintTimer || this.#closed) return;
+    this.#sendHints();
+    this.#hintTimer = setTimeout(() => {
+      this.#hintTimer = undefined;
+      if (this.#hints.size > 0) this.#sendHints();
+    }, hintMs);
+    this.#hintTimer.unref();
+  }
+
+  /** Resolves when the branch may have facts after `after`, is gone or can't be read, at abort, and at close. */
+  async of(ref: BranchRef, after: number, signal: AbortSignal): Promise<void> {
+    if (this.#closed || signal.aborted) return;
+    const wait = { ref, after };
+    const over = new AbortController();
+    const end = () => over.abort();
+    signal.addEventListener("abort", end, { once: true });
+    this.#waits.add(wait);
+    this.#start();
+    try {
+      // Told of what comes while the branch is looked at, too.
+      const told = this.#watchers.wait(ref, over.signal);
+      if ((await this.#arrived([wait])).length === 0 && !this.#closed) await told;
+    } finally {
+      end();
+      signal.removeEventListener("abort", end);
+      this.#waits.delete(wait);
+      if (this.#waits.size === 0) this.#stopPolling();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopPolling();
+    clearTimeout(this.#hintTimer);
+    this.#watchers.tellAll();
+    await this.#polling;
+    (await this.#listener)?.();
+  }
+
+  #sendHints(): void {
+    const keys = [...this.#hints];
+    this.#hints = new Set();
+    for (let done = 0; done < keys.length; done += keysPerHint) {
+      const payload = keys.slice(done, done + keysPerHint).join(",");
+      void this.#database.hint("SELECT pg_notify($1, $2)", this.#channel, payload);
+    }
+  }
+
+  #start(): void {
+    if (this.#closed) return;
+    this.#listener ??= this.#listen();
+    if (this.#pollTimer) return;
+    this.#pollTimer = setInterval(() => {
+      this.#polling ??= this.#poll().finally(() => {
+        this.#polling = undefined;
+      });
+    }, this.#pollMs);
+    this.#pollTimer.unref();
+  }
+
+  #stopPolling(): void {
+    clearInterval(this.#pollTimer);
+    this.#pollTimer = undefined;
+  }
+
+  async #poll(): Promise<void> {
+    if (!this.#closed) this.#listener ??= this.#listen();
+    for (const { ref } of await this.#arrived([...this.#waits])) this.#watchers.tell(ref);
+  }
+
+  /** Those whose branch is past the position or gone; all when that can't be read. */
+  async #arrived(waits: readonly Wait[]): Promise<readonly Wait[]> {
+    try {
+      const rows = await this.#database.again<{ i: number }>(
+        `SELECT w.i::int AS i FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS w (s, b, after, i)
+          WHERE NOT EXISTS (SELECT 1 FROM bough.branches b
+            WHERE b.session_no = (SELECT no FROM bough.sessions WHERE id = w.s) AND b.id = w.b AND b.head <= w.after)`,
+        waits.map(({ ref }) => encodeText(ref.sessionId)),
+        waits.map(({ ref }) => encodeText(ref.branchId)),
+        waits.map(({ after }) => Math.min(Math.floor(after), Number.MAX_SAFE_INTEGER)),
+      );
+      return rows.map(({ i }) => waits[i - 1]!);
+    } catch {
+      return waits;
+    }
+  }
+
+  /** Listens on a connection of its own until that ends; the next poll makes another. */
+  async #listen(): Promise<() => void> {
+    let letGo = () => {};
+    try {
+      const client = await this.#database.connect();
+      if (!client) return letGo;
+      letGo = once(() => client.release(true));
+      (client as { unref?(): void }).unref?.();
+      client.on("notification", ({ payload }: { payload?: string }) => this.#hear(payload ?? ""));
+      client.on("end", () => this.#unlisten(letGo));
+      await client.query(`LISTEN "${this.#channel}"`);
+    } catch {
+      this.#unlisten(letGo);
+    }
+    return letGo;
+  }
+
+  #unlisten(letGo: () => void): void {
+    this.#listener = undefined;
+    letGo();
+  }
+
+  #hear(payload: string): void {
+    const keys = new Set(payload.split(","));
+    for (const { ref } of this.#waits) if (keys.has(keyOf(ref))) this.#watchers.tell(ref);
+  }
+}
+
+/** A branch in a hint: short, and telling nothing to whoever else listens. */
+function keyOf({ sessionId, branchId }: BranchRef): string {
+  return createHash("sha256")
+    .update(JSON.stringify([sessionId, branchId]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+}

@@ -1,0 +1,234 @@
+// Branches: a hash for each, under a number that is never used again in its session, with a field for every key of its
+// header ("h:"). The session's hash `branches` leads from ids to numbers.
+//
+//   B1. Everything of a branch lies under its number: b (record and run slot), log (facts), ids (sequence number of each
+//       fact), cp (checkpoints), segs and seg (segments), refs (content it put there).
+
+import { type BranchRecord, type BranchRef, type NewBranch, refuse } from "../../log/index.ts";
+import type { Runner } from "./connection.ts";
+import { corrupt } from "./faults.ts";
+import { fromFields, toFields, toMap, unwire, wire } from "./keys.ts";
+import { claimLua, claimOf } from "./runs.ts";
+import { reader, writer } from "./script.ts";
+
+/** twice: the place of the first fact whose id came before. addFacts: writes facts behind `head`. */
+export const factsLua = `
+local function twice(from, count)
+  local seen = {}
+  for i = 1, count do
+    local id = ARGV[from + 2 * i - 2]
+    if seen[id] then return i end
+    seen[id] = true
+  end
+end
+local function addFacts(no, head, from, count)
+  local numbers = {}
+  for i = 1, count do
+    numbers[2 * i - 1] = ARGV[from + 2 * i - 2]
+    numbers[2 * i] = head + i
+  end
+  each("RPUSH", key("log", no), from, 2 * count)
+  each("HSET", key("ids", no), 1, 2 * count, numbers)
+end
+`;
+
+/** addBranch: a branch with its header fields and, behind them in ARGV, its first facts. */
+export const addBranchLua = `${factsLua}
+local function addBranch(id, parent, parentId, base, now, from, header, facts)
+  local no = redis.call("HINCRBY", root, "next", 1)
+  local b = key("b", no)
+  redis.call("HSET", root .. ":branches", id, no)
+  redis.call("HSET", b, "id", id, "base", base, "head", base + facts, "created", now, "active", now)
+  if parent then redis.call("HSET", b, "parent", parent, "parentId", parentId) end
+  each("HSET", b, from, header)
+  addFacts(no, base, from + header, facts)
+end
+`;
+
+/** inOrder: all branches, in the order of their creation. */
+export const orderLua = `
+local function inOrder()
+  local flat = redis.call("HGETALL", root .. ":branches")
+  local all = {}
+  for i = 1, #flat, 2 do all[#all + 1] = {id = flat[i], no = tonumber(flat[i + 1])} end
+  table.sort(all, function(a, b) return a.no < b.no end)
+  return all
+end
+`;
+
+/** release: takes away one use of a content, and its bytes with the last. erase: removes all of a branch (B1). */
+export const eraseLua = `
+local function release(content)
+  if redis.call("HINCRBY", root .. ":uses", content, -1) > 0 then return end
+  redis.call("HDEL", root .. ":uses", content)
+  redis.call("HDEL", root .. ":content", content)
+end
+local function erase(branch)
+  local no = branch.no
+  for _, content in ipairs(redis.call("HKEYS", key("refs", no))) do release(content) end
+  for _, kind in ipairs({"b", "log", "ids", "cp", "segs", "seg", "refs"}) do redis.call("UNLINK", key(kind, no)) end
+  redis.call("HDEL", root .. ":branches", branch.id)
+  redis.call("SREM", root .. ":claims", no)
+  tell(branch.id)
+end
+`;
+
+export function branchArgs(branch: NewBranch): { header: string[]; facts: string[] } {
+  return {
+    header: toFields("h", branch.header),
+    facts: branch.events.flatMap(({ id, data }) => [wire(id), wire(data)]),
+  };
+}
+
+// ARGV: clock, branch id, forked or not, parent id, fork point, header fields, facts, then these two.
+const createScript = writer(`${addBranchLua}
+if redis.call("EXISTS", root) == 0 then return {"session_not_found"} end
+if find(ARGV[2]) then return {"branch_exists"} end
+local parent, base = nil, 0
+if ARGV[3] ~= "" then
+  parent = find(ARGV[4])
+  if not parent then return {"branch_not_found"} end
+  local head = tonumber(redis.call("HGET", key("b", parent), "head"))
+  base = tonumber(ARGV[5])
+  if not base or base ~= math.floor(base) or base < 0 or base > head then return {"position_not_on_branch", head} end
+end
+local header, facts = tonumber(ARGV[6]), tonumber(ARGV[7])
+local repeated = twice(8 + header, facts)
+if repeated then return {"event_conflict", repeated} end
+local now = clock()
+addBranch(ARGV[2], parent, ARGV[4], base, now, 8, header, facts)
+touch(now, tick())
+return {"ok", now}`);
+
+export async function createBranch(
+  redis: Runner,
+  sessionId: string,
+  branch: NewBranch & { parent?: { branchId: string; seq: number } },
+): Promise<BranchRecord> {
+  const ref = { sessionId, branchId: branch.id };
+  const parent = branch.parent && { ...branch.parent };
+  const { header, facts } = branchArgs(branch);
+  const eventIds = branch.events.map((event) => event.id);
+  const counts = [header.length, eventIds.length];
+  const at = [parent !== undefined, wire(parent?.branchId ?? ""), parent?.seq];
+  const [word, value] = await redis.run(createScript, sessionId, [
+    wire(branch.id),
+    ...at,
+    ...counts,
+    ...header,
+    ...facts,
+  ]);
+  switch (word) {
+    case "session_not_found":
+      throw refuse.sessionNotFound(sessionId);
+    case "branch_exists":
+      throw refuse.branchExists(ref);
+    case "branch_not_found":
+      throw refuse.branchNotFound({ sessionId, branchId: parent!.branchId });
+    case "position_not_on_branch":
+      throw refuse.notOnBranch({ sessionId, branchId: parent!.branchId }, parent!.seq, Number(value));
+    case "event_conflict":
+      throw refuse.eventConflict(ref, eventIds[Number(value) - 1]!);
+  }
+  const now = Number(value);
+  return {
+    ...ref,
+    createdAt: now,
+    activeAt: now,
+    seq: (parent?.seq ?? 0) + eventIds.length,
+    ...(parent && { parent }),
+    header: fromFields("h", toMap(header)),
+  };
+}
+
+const getScript = reader(`
+local no = find(ARGV[2])
+return no and redis.call("HGETALL", key("b", no)) or {}`);
+
+export async function getBranch(redis: Runner, ref: BranchRef): Promise<BranchRecord | undefined> {
+  const flat = await redis.run<string[]>(getScript, ref.sessionId, [wire(ref.branchId)]);
+  return flat.length === 0 ? undefined : toRecord(ref.sessionId, flat);
+}
+
+function toRecord(sessionId: string, flat: readonly string[]): BranchRecord {
+  const fields = toMap(flat);
+  const branchId = unwire(fields.get("id") ?? "");
+  const numbers = ["created", "active", "head", "base"].map((name) => Number(fields.get(name)));
+  if (numbers.some(Number.isNaN)) {
+    throw corrupt(`The record of branch "${branchId}" is damaged.`, { sessionId, branchId });
+  }
+  const [createdAt, activeAt, seq, base] = numbers as [number, number, number, number];
+  const parentId = fields.get("parentId");
+  return {
+    sessionId,
+    branchId,
+    createdAt,
+    activeAt,
+    seq,
+    ...(parentId !== undefined && { parent: { branchId: unwire(parentId), seq: base } }),
+    header: fromFields("h", fields),
+  };
+}
+
+const listScript = reader(`${orderLua}
+if redis.call("EXISTS", root) == 0 then return false end
+local records = {}
+for i, branch in ipairs(inOrder()) do records[i] = redis.call("HGETALL", key("b", branch.no)) end
+return records`);
+
+export async function listBranches(redis: Runner, sessionId: string): Promise<BranchRecord[]> {
+  const records = await redis.run<string[][] | null>(listScript, sessionId, []);
+  if (!records) throw refuse.sessionNotFound(sessionId);
+  return records.map((flat) => toRecord(sessionId, flat));
+}
+
+// ARGV: clock, branch id, recursive or not. Parents are answered before their children.
+const deleteScript = writer(
+  `${claimLua}${orderLua}${eraseLua}
+local no = tonumber(find(ARGV[2]))
+if not no then return {"branch_not_found"} end
+local children = {}
+for _, branch in ipairs(inOrder()) do
+  local parent = tonumber(redis.call("HGET", key("b", branch.no), "parent"))
+  if parent then
+    children[parent] = children[parent] or {}
+    table.insert(children[parent], branch)
+  end
+end
+local doomed, at = {{id = ARGV[2], no = no}}, 1
+while doomed[at] do
+  for _, child in ipairs(children[doomed[at].no] or {}) do doomed[#doomed + 1] = child end
+  at = at + 1
+end
+if #doomed > 1 and ARGV[3] == "" then
+  local ids = {"branch_has_children"}
+  for _, child in ipairs(children[no]) do ids[#ids + 1] = child.id end
+  return ids
+end
+local now = clock()
+for _, branch in ipairs(doomed) do
+  local held = holder(key("b", branch.no))
+  if held and tonumber(held[5]) > now then return {"run_active", branch.id, unpack(held)} end
+end
+local ids = {"ok"}
+for _, branch in ipairs(doomed) do
+  erase(branch)
+  ids[#ids + 1] = branch.id
+end
+touch(now, tick())
+return ids`,
+  { whenFull: true },
+);
+
+export async function deleteBranch(redis: Runner, ref: BranchRef, recursive: boolean): Promise<string[]> {
+  const [word, ...rest] = await redis.run(deleteScript, ref.sessionId, [wire(ref.branchId), recursive]);
+  switch (word) {
+    case "branch_not_found":
+      throw refuse.branchNotFound(ref);
+    case "branch_has_children":
+      throw refuse.branchHasChildren(ref, rest.map(unwire));
+    case "run_active":
+      throw refuse.runActive(claimOf(ref.sessionId, rest));
+  }
+  return rest.map(unwire);
+}

@@ -1,0 +1,58 @@
+import { BoughError } from "../../base/errors.ts";
+
+export type Argument = string | Buffer;
+
+/** The part of a `redis` client that is used here. */
+export interface RedisClient {
+  connect(): Promise<unknown>;
+  sendCommand(args: readonly Argument[], options?: { typeMapping?: Record<number, unknown> }): Promise<unknown>;
+  subscribe(channel: string, listener: () => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "ready", listener: () => void): unknown;
+  duplicate(overrides?: Record<string, unknown>): RedisClient;
+  destroy(): void;
+}
+
+/** A client to take the address and the credentials from; it is duplicated, never used or closed. */
+export interface RedisSource {
+  duplicate(overrides?: Record<string, unknown>): unknown;
+}
+
+// Commands that wait in the client for a server that is away would be sent without anybody knowing when: they are refused
+// instead, and the connection repeats what is safe to repeat. What else is set undoes options of the client given that would
+// change answers: in RESP 2 they are the same for every command.
+const settings = {
+  disableOfflineQueue: true,
+  RESP: 2,
+  clientSideCache: undefined,
+  commandOptions: {},
+  commandsQueueMaxLength: undefined,
+};
+
+// A server that says nothing at all for this long is taken for gone; the pings make a healthy one speak.
+const pingMs = 4_000;
+const silenceMs = 10_000;
+const longestPauseMs = 500;
+
+/** A client of our own, not yet connected. */
+export async function makeClient(source: string | RedisSource): Promise<RedisClient> {
+  if (typeof source !== "string") return source.duplicate(settings) as RedisClient;
+  const { createClient } = await loadPackage();
+  const socket = {
+    socketTimeout: silenceMs,
+    reconnectStrategy: (retries: number) => Math.min(20 * 2 ** Math.min(retries, 10), longestPauseMs),
+  };
+  return createClient({ ...settings, url: source, pingInterval: pingMs, socket });
+}
+
+async function loadPackage(): Promise<{ createClient(options: object): RedisClient }> {
+  try {
+    return (await import("redis")) as unknown as { createClient(options: object): RedisClient };
+  } catch (cause) {
+    throw new BoughError("dependency_missing", "The Redis store needs a package: run `npm install redis`.", {
+      data: { package: "redis" },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,85 @@
+// What the server's settings let happen to what was acknowledged. Read once, when the store is opened.
+
+import { BoughError } from "../../base/errors.ts";
+import type { Connection } from "./connection.ts";
+
+/** What can be lost of what was acknowledged. */
+export type Loss = "nothing" | "seconds" | "sinceSnapshot" | "everything" | "unknown";
+
+/** What the server's settings promise. No setting promises anything about a failover to a replica. */
+export interface RedisDurability {
+  /** When the server process dies. */
+  readonly processDeath: Loss;
+  /** When its machine does. */
+  readonly powerLoss: Loss;
+  /** The same in a sentence. */
+  readonly description: string;
+}
+
+const oldest = 7;
+
+/** Refuses a server that can't keep the store, or may throw parts of it away; says what the others can lose. */
+export async function inspect(redis: Connection): Promise<RedisDurability> {
+  const info = toInfo(await redis.command<string>("INFO"));
+  const version = info.get("redis_version") ?? "0";
+  if (Number.parseInt(version, 10) < oldest) {
+    throw unsupported(`Redis ${version} is too old; ${oldest}.0 or newer is needed.`, { found: version });
+  }
+  const settings = await settingsOf(redis);
+  const policy = settings?.get("maxmemory-policy") ?? info.get("maxmemory_policy");
+  // Policies named volatile-… evict only keys that expire, and none of the store's do.
+  if (policy?.startsWith("allkeys-")) {
+    throw unsupported(`The server evicts keys when its memory is full (maxmemory-policy is ${policy}).`, { policy });
+  }
+  const base = durabilityOf(info, settings);
+  const unknownPolicy = policy === undefined ? " Whether it evicts keys when its memory is full can't be known." : "";
+  return { ...base, description: base.description + unknownPolicy };
+}
+
+function toInfo(text: string): Map<string, string> {
+  const lines = text.split(/\r?\n/).map((line) => line.split(":"));
+  return new Map(lines.map(([name, ...value]) => [name!, value.join(":")]));
+}
+
+/** Undefined where reading them is forbidden, as managed servers do. */
+async function settingsOf(redis: Connection): Promise<Map<string, string> | undefined> {
+  const names = ["appendonly", "appendfsync", "save", "maxmemory-policy"];
+  try {
+    const flat = await redis.command<string[]>("CONFIG", "GET", ...names);
+    const settings = new Map<string, string>();
+    for (let i = 0; i < flat.length; i += 2) settings.set(flat[i]!, flat[i + 1]!);
+    return settings;
+  } catch (error) {
+    if (BoughError.is(error, "store_busy")) throw error;
+    return undefined;
+  }
+}
+
+const always = "Every write is on disk before it is acknowledged (appendfsync always).";
+const everySecond =
+  "A power failure can lose what was acknowledged in about the last two seconds (appendfsync everysec); `appendfsync always` loses nothing.";
+const whenever =
+  "A power failure can lose what the operating system had not written yet, often half a minute (appendfsync no).";
+const snapshots =
+  "When the server stops unexpectedly, everything since its last snapshot is lost (appendonly no); `appendonly yes` keeps it.";
+const nowhere = "The server keeps nothing on disk (appendonly no, save empty): everything is lost when it stops.";
+const hidden = "The server does not show its settings, so what it can lose can't be known.";
+
+function durabilityOf(info: Map<string, string>, settings: Map<string, string> | undefined): RedisDurability {
+  const appendOnly = settings?.get("appendonly") ?? (info.get("aof_enabled") === "1" ? "yes" : undefined);
+  const told = (processDeath: Loss, powerLoss: Loss, description: string) => ({ processDeath, powerLoss, description });
+  if (appendOnly === "yes") {
+    const sync = settings?.get("appendfsync");
+    if (sync === "always") return told("nothing", "nothing", always);
+    if (sync === "everysec") return told("nothing", "seconds", everySecond);
+    if (sync === "no") return told("nothing", "seconds", whenever);
+    return told("nothing", "unknown", hidden);
+  }
+  if (!settings) return told("unknown", "unknown", hidden);
+  if (settings.get("save")) return told("sinceSnapshot", "sinceSnapshot", snapshots);
+  return told("everything", "everything", nowhere);
+}
+
+function unsupported(message: string, data: Record<string, unknown>): BoughError {
+  return new BoughError("store_unsupported", message, { data });
+}

@@ -1,0 +1,213 @@
+// The Redis store: the port over one connection. Every operation is one script (script.ts); what changes the lists over all
+// sessions goes through the index (session-index.ts).
+
+import type { BoughError } from "../../base/errors.ts";
+import type { JsonObject } from "../../base/json.ts";
+import {
+  type Appended,
+  type AppendOptions,
+  type BranchRef,
+  type ClaimOptions,
+  checkAppend,
+  type NewBranch,
+  type NewEvent,
+  type ReadOptions,
+  refuse,
+  type Segment,
+  type SessionQuery,
+  type Store,
+} from "../../log/index.ts";
+import * as branches from "./branches.ts";
+import * as checkpoints from "./checkpoints.ts";
+import type { Connection, Runner } from "./connection.ts";
+import * as contents from "./content.ts";
+import type { RedisDurability } from "./durability.ts";
+import * as listing from "./listing.ts";
+import * as log from "./log.ts";
+import { maintain } from "./maintain.ts";
+import * as runs from "./runs.ts";
+import * as segments from "./segments.ts";
+import { SessionIndex } from "./session-index.ts";
+import * as sessions from "./sessions.ts";
+import { News } from "./watch.ts";
+
+/** A store on a Redis server. */
+export interface RedisStore extends Store {
+  /** What the server's settings, as they were when the store was opened, can lose. */
+  readonly durability: RedisDurability;
+}
+
+export class ServerStore implements RedisStore {
+  readonly kind = "redis";
+  readonly durability: RedisDurability;
+  readonly #redis: Connection;
+  readonly #index: SessionIndex;
+  readonly #news: News;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(redis: Connection, options: { durability: RedisDurability; handle: string; pollMs: number }) {
+    this.#redis = redis;
+    this.durability = options.durability;
+    this.#index = new SessionIndex(redis, options.handle);
+    this.#news = new News(redis, options.pollMs);
+  }
+
+  async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
+    return this.#change(input.id, (redis) => sessions.createSession(redis, input));
+  }
+
+  async getSession(sessionId: string) {
+    return this.#do((redis) => sessions.getSession(redis, sessionId));
+  }
+
+  async updateSession(
+    sessionId: string,
+    patch: { metadata?: JsonObject; state?: JsonObject },
+    options: { expectedVersion?: number } = {},
+  ) {
+    return this.#change(sessionId, (redis) => sessions.updateSession(redis, sessionId, patch, options.expectedVersion));
+  }
+
+  async listSessions(query: SessionQuery = {}) {
+    return this.#do((redis) => listing.listSessions(redis, this.#index, query));
+  }
+
+  async deleteSession(sessionId: string) {
+    const gone = await this.#change(sessionId, (redis) => sessions.deleteSession(redis, sessionId));
+    for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+  }
+
+  async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
+    return this.#change(sessionId, (redis) => branches.createBranch(redis, sessionId, branch));
+  }
+
+  async getBranch(ref: BranchRef) {
+    return this.#do((redis) => branches.getBranch(redis, ref));
+  }
+
+  async listBranches(sessionId: string) {
+    return this.#do((redis) => branches.listBranches(redis, sessionId));
+  }
+
+  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
+    const { sessionId } = ref;
+    const gone = await this.#change(sessionId, (redis) =>
+      branches.deleteBranch(redis, ref, options.recursive ?? false),
+    );
+    for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+    return gone;
+  }
+
+  async append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
+    const refusal = refusalOf(events, options);
+    if (refusal) return this.#do((redis) => log.refuseAppend(redis, ref, refusal));
+    const appended = await this.#change(ref.sessionId, (redis) => log.append(redis, ref, events, options));
+    this.#news.tell(ref);
+    return appended;
+  }
+
+  async read(ref: BranchRef, options: ReadOptions = {}) {
+    return this.#do((redis) => log.read(redis, ref, options));
+  }
+
+  async claimRun(ref: BranchRef, options: ClaimOptions) {
+    return this.#change(ref.sessionId, (redis) => runs.claimRun(redis, ref, options));
+  }
+
+  async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
+    return this.#do((redis) => runs.renewRun(redis, ref, claim));
+  }
+
+  async releaseRun(ref: BranchRef, { epoch }: { epoch: number }) {
+    return this.#change(ref.sessionId, (redis) => runs.releaseRun(redis, ref, epoch));
+  }
+
+  async listRuns(options: { sessionId?: string } = {}) {
+    return this.#do((redis) => listing.listRuns(redis, this.#index, options.sessionId));
+  }
+
+  async saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }) {
+    return this.#do((redis) => checkpoints.saveCheckpoint(redis, ref, checkpoint));
+  }
+
+  async listCheckpoints(ref: BranchRef) {
+    return this.#do((redis) => checkpoints.listCheckpoints(redis, ref));
+  }
+
+  async deleteCheckpoints(ref: BranchRef, ids: readonly string[]) {
+    return this.#do((redis) => checkpoints.deleteCheckpoints(redis, ref, ids));
+  }
+
+  async saveSegment(ref: BranchRef, segment: Segment) {
+    return this.#do((redis) => segments.saveSegment(redis, ref, segment));
+  }
+
+  async getSegment(ref: BranchRef, at: number) {
+    return this.#do((redis) => segments.getSegment(redis, ref, at));
+  }
+
+  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
+    return this.#do((redis) => contents.putContent(redis, ref, content));
+  }
+
+  async getContent(ref: BranchRef, contentId: string) {
+    return this.#do((redis) => contents.getContent(redis, ref, contentId));
+  }
+
+  async listContent(ref: BranchRef) {
+    return this.#do((redis) => contents.listContent(redis, ref));
+  }
+
+  async deleteContent(ref: BranchRef, contentId: string) {
+    return this.#do((redis) => contents.deleteContent(redis, ref, contentId));
+  }
+
+  watch(ref: BranchRef, after: number, signal: AbortSignal) {
+    return this.#news.of(ref, after, signal);
+  }
+
+  async maintain() {
+    return this.#do((redis) => maintain(redis, this.#index));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#news.close();
+    await Promise.allSettled(this.#underWay);
+    // What the index still has to be told can also be found out by others, so a server that is away is not waited for.
+    this.#redis.hurry();
+    await this.#index.close();
+    this.#redis.close();
+  }
+
+  /** An operation that changes nothing the lists over all sessions show. */
+  async #do<T>(work: (redis: Connection) => Promise<T>): Promise<T> {
+    if (this.#closing) throw refuse.closed();
+    const working = work(this.#redis);
+    this.#underWay.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#underWay.delete(working);
+    }
+  }
+
+  #change<T>(sessionId: string, change: (redis: Runner) => Promise<T>): Promise<T> {
+    return this.#do(() => this.#index.changing(sessionId, change));
+  }
+}
+
+/** What is wrong with an append whatever it is appended to. */
+function refusalOf(events: readonly NewEvent[], options: AppendOptions): BoughError | undefined {
+  try {
+    checkAppend(events, options);
+    return undefined;
+  } catch (error) {
+    return error as BoughError;
+  }
+}

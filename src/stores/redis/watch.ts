@@ -1,0 +1,117 @@
+// Waiting for news of a branch. Appends and deletes publish to the branch's channel; a message is only ever a reason to
+// look again, and so is time: what is not heard, because the connection was away, is seen at the next look.
+//
+//   W1. A branch is looked at after its channel is listened to, or what happens in between would be heard by nobody.
+//   W2. Nothing here rejects: who can't look is woken, and the read that follows says what is wrong.
+
+import { type BranchRef, Watchers } from "../../log/index.ts";
+import type { RedisClient } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { newsChannel } from "./keys.ts";
+import { headOf } from "./log.ts";
+
+interface Channel {
+  waiting: number;
+  /** Looks that have passed since somebody waited: a reader that comes back soon finds it still listened to. */
+  idleLooks: number;
+}
+
+export class News {
+  readonly #redis: Connection;
+  readonly #pollMs: number;
+  readonly #watchers = new Watchers();
+  readonly #channels = new Map<string, Channel>();
+  #listener: RedisClient | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(redis: Connection, pollMs: number) {
+    this.#redis = redis;
+    this.#pollMs = pollMs;
+  }
+
+  tell(ref: BranchRef): void {
+    this.#watchers.tell(ref);
+  }
+
+  /** Resolves when the branch has facts after `after`, is gone or can't be read, at abort, and at close. */
+  async of(ref: BranchRef, after: number, signal: AbortSignal): Promise<void> {
+    if (this.#closed || signal.aborted) return;
+    const channel = this.#listen(ref);
+    const over = new AbortController();
+    const abort = () => over.abort();
+    signal.addEventListener("abort", abort, { once: true });
+    // A look takes long when the server is away; nobody waits for it who does not want to know any more.
+    const aborted = new Promise<true>((resolve) => over.signal.addEventListener("abort", () => resolve(true)));
+    try {
+      while (!this.#closed && !signal.aborted) {
+        // Asked for before the look, so that what is told during the look is not missed.
+        const told = this.#watchers.wait(ref, over.signal);
+        if (await Promise.race([this.#arrived(ref, after), aborted])) return;
+        await told;
+      }
+    } finally {
+      channel.waiting -= 1;
+      signal.removeEventListener("abort", abort);
+      over.abort();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#watchers.tellAll();
+    this.#listener?.destroy();
+  }
+
+  async #arrived(ref: BranchRef, after: number): Promise<boolean> {
+    try {
+      const head = await headOf(this.#redis, ref);
+      return head === undefined || head > after;
+    } catch {
+      return true;
+    }
+  }
+
+  #listen(ref: BranchRef): Channel {
+    const name = newsChannel(this.#redis.prefix, ref.sessionId, ref.branchId);
+    const known = this.#channels.get(name);
+    if (known) {
+      known.waiting += 1;
+      return known;
+    }
+    const channel = { waiting: 1, idleLooks: 0 };
+    this.#channels.set(name, channel);
+    this.#timer ??= setInterval(() => this.#look(), this.#pollMs).unref();
+    const tell = () => this.#watchers.tell(ref);
+    // Told once it listens (W1); when it can't, the looks have to do.
+    this.#ownConnection()
+      .subscribe(name, tell)
+      .then(tell, () => {});
+    return channel;
+  }
+
+  #look(): void {
+    for (const [name, channel] of this.#channels) {
+      channel.idleLooks = channel.waiting > 0 ? 0 : channel.idleLooks + 1;
+      if (channel.idleLooks < 2) continue;
+      this.#channels.delete(name);
+      this.#listener?.unsubscribe(name).catch(() => {});
+    }
+    this.#watchers.tellAll();
+    if (this.#channels.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** A connection that listens can do nothing else. Its subscriptions wait for it, and come back with it. */
+  #ownConnection(): RedisClient {
+    if (this.#listener) return this.#listener;
+    const listener = this.#redis.client.duplicate({ disableOfflineQueue: false });
+    this.#listener = listener;
+    listener.on("error", () => {});
+    listener.on("ready", () => this.#watchers.tellAll());
+    listener.connect().catch(() => {});
+    return listener;
+  }
+}

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { migrate, migrations } from "../../src/stores/postgres/schema.ts";
+import { database, describe, facts, freshSchema, givenMain, main, opened, raw } from "./kit.ts";
+
+const kill = "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(10)";
+
+describe("migrations", () => {
+  test("a first opening killed before any of its statements has not happened, and the next one does it", async () => {
+    const [first] = migrations;
+    for (let at = 0; at <= first!.length; at++) {
+      const schema = freshSchema();
+      const way = await database(schema);
+      await expect(migrate(way, [[...first!.slice(0, at), kill, ...first!.slice(at)]])).rejects.toThrow();
+      const there = await way.again<{ there: boolean }>("SELECT to_regnamespace($1) IS NOT NULL AS there", schema);
+      expect(there).toEqual([{ there: false }]);
+    }
+    const schema = freshSchema();
+    await expect(migrate(await database(schema), [[...first!, kill]])).rejects.toThrow();
+    const store = await opened({ schema });
+    expect(await store.maintain()).toEqual({ sessions: 0, branches: 0, events: 0, problems: [] });
+    await givenMain(store, facts("e", 2));
+    expect(await store.read(main)).toHaveLength(2);
+  });
+
+  test("a later migration that fails halfway leaves the version before it", async () => {
+    const schema = freshSchema();
+    const store = await opened({ schema });
+    await givenMain(store, facts("e", 1));
+    const way = await database(schema);
+    const [first] = migrations;
+    const good = ["CREATE TABLE bough.more (a int)", "INSERT INTO bough.more VALUES (1)"];
+    await expect(migrate(way, [first!, [...good, "CREATE TABLE bough.more (a int)"]])).rejects.toThrow();
+    await expect(way.again("SELECT * FROM bough.more")).rejects.toThrow();
+    expect(await store.append(main, facts("f", 1))).toEqual({ first: 2, last: 2 });
+    await migrate(way, [first!, good]);
+    expect(await way.again("SELECT a FROM bough.more")).toEqual([{ a: 1 }]);
+  });
+
+  test("stores that open a new schema at once all get in", async () => {
+    const schema = freshSchema();
+    const stores = await Promise.all(["a", "b", "c", "d", "e"].map(() => opened({ schema })));
+    const branch = { id: "main", header: {}, events: [] };
+    await Promise.all(stores.map((store, i) => store.createSession({ id: `${i}`, metadata: {}, state: {}, branch })));
+    expect((await stores[0]!.listSessions()).sessions).toHaveLength(5);
+  });
+
+  test("a newer schema is refused, by an opening and by a handle that was open already", async () => {
+    const schema = freshSchema();
+    const store = await opened({ schema });
+    await givenMain(store);
+    const newer = migrations.length + 1;
+    await (await raw()).query(`INSERT INTO ${schema}.migrations (version) VALUES (${newer})`);
+    const refusal = { code: "store_too_new", data: { found: newer, supported: migrations.length } };
+    await expect(opened({ schema })).rejects.toMatchObject(refusal);
+    await expect(store.append(main, facts("e", 1))).rejects.toMatchObject(refusal);
+    expect(await store.read(main)).toEqual([]);
+  });
+
+  test("schemas of one database know nothing of each other", async () => {
+    const [one, two] = [await opened(), await opened()];
+    await givenMain(one, facts("e", 1));
+    expect(await two.getSession("s")).toBeUndefined();
+    await givenMain(two, facts("f", 3));
+    expect(await one.read(main)).toHaveLength(1);
+  });
+
+  test.each(["", "Bough", "1a", "a-b", 'a"b', "a b", "a.b", "pg_a", "x".repeat(49), "a;drop"])(
+    "a schema can't be called %j",
+    async (schema) => {
+      await expect(opened({ schema })).rejects.toMatchObject({ code: "invalid_argument", data: { schema } });
+    },
+  );
+});

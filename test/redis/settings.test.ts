@@ -1,0 +1,113 @@
+// What a server must be like, and what a store says about the one it has.
+
+import { describe, expect, test } from "vitest";
+import type { RedisWarning } from "../../src/stores/redis/index.ts";
+import { redisStore } from "../../src/stores/redis/index.ts";
+import { facts, freshPrefix, givenMain, main, opened, raw, sharedServer } from "./kit.ts";
+import { freePort, missing } from "./server.ts";
+
+describe.skipIf(missing)("the server's settings", () => {
+  const server = sharedServer();
+
+  async function told(settings: Record<string, string>) {
+    const client = await raw(server().url);
+    for (const [name, value] of Object.entries(settings)) await client.sendCommand(["CONFIG", "SET", name, value]);
+    const warnings: RedisWarning[] = [];
+    const store = await opened(server().url, {
+      prefix: freshPrefix(),
+      onWarning: (warning) => warnings.push(warning),
+    });
+    return { durability: store.durability, warnings };
+  }
+
+  test.each([
+    [{ appendonly: "no", save: "" }, "everything", "everything", /nothing on disk/],
+    [{ appendonly: "no", save: "3600 1" }, "sinceSnapshot", "sinceSnapshot", /last snapshot/],
+    [{ appendonly: "yes", appendfsync: "everysec", save: "" }, "nothing", "seconds", /two seconds/],
+    [{ appendonly: "yes", appendfsync: "no" }, "nothing", "seconds", /operating system/],
+  ])("%o: what can be lost is told once", async (settings, processDeath, powerLoss, words) => {
+    const { durability, warnings } = await told(settings);
+    expect(durability).toMatchObject({ processDeath, powerLoss, description: expect.stringMatching(words) });
+    expect(warnings).toEqual([{ code: "durability", message: durability.description }]);
+  });
+
+  test("appendfsync always: nothing can be lost, and nothing is told", async () => {
+    const { durability, warnings } = await told({ appendonly: "yes", appendfsync: "always" });
+    expect(durability).toMatchObject({ processDeath: "nothing", powerLoss: "nothing" });
+    expect(warnings).toEqual([]);
+  });
+
+  test("settings that may not be read: it says that it can't know, and works", async () => {
+    const client = await raw(server().url);
+    await client.sendCommand(["CONFIG", "SET", "appendonly", "no"]);
+    await client.sendCommand("ACL SETUSER app on >secret ~* &* +@all -config".split(" "));
+    const url = server().url.replace("redis://", "redis://app:secret@");
+    const warnings: RedisWarning[] = [];
+    const store = await opened(url, { prefix: freshPrefix(), onWarning: (warning) => warnings.push(warning) });
+    expect(store.durability).toMatchObject({ processDeath: "unknown", powerLoss: "unknown" });
+    expect(warnings).toMatchObject([{ code: "durability", message: expect.stringMatching(/can't be known/) }]);
+    await givenMain(store, facts("e", 1));
+    expect(await store.read(main)).toHaveLength(1);
+  });
+
+  test("a server that evicts keys is refused, and one that evicts only what expires is not", async () => {
+    const client = await raw(server().url);
+    for (const policy of ["allkeys-lru", "allkeys-lfu", "allkeys-random"]) {
+      await client.sendCommand(["CONFIG", "SET", "maxmemory-policy", policy]);
+      const opening = redisStore(server().url, { prefix: freshPrefix() });
+      await expect(opening).rejects.toMatchObject({ code: "store_unsupported", data: { policy } });
+      const url = server().url.replace("redis://", "redis://blind:secret@");
+      await client.sendCommand("ACL SETUSER blind on >secret ~* &* +@all -config".split(" "));
+      await expect(redisStore(url)).rejects.toMatchObject({ code: "store_unsupported", data: { policy } });
+    }
+    await client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    await opened(server().url, { prefix: freshPrefix() });
+    await client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+  });
+
+  test("a server whose memory is full refuses writes, still reads, and lets sessions be deleted", async () => {
+    const client = await raw(server().url);
+    const store = await opened(server().url, { prefix: freshPrefix() });
+    await givenMain(store, facts("e", 2));
+    await client.sendCommand(["CONFIG", "SET", "maxmemory", "1"]);
+    try {
+      await expect(store.append(main, facts("f", 1))).rejects.toMatchObject({ code: "store_read_only" });
+      expect(await store.read(main)).toHaveLength(2);
+      expect((await store.listSessions()).sessions).toHaveLength(1);
+      await store.deleteSession("s");
+      expect(await store.getSession("s")).toBeUndefined();
+    } finally {
+      await client.sendCommand(["CONFIG", "SET", "maxmemory", "0"]);
+    }
+  });
+
+  test("data of a newer format is refused", async () => {
+    const prefix = freshPrefix();
+    const client = await raw(server().url);
+    await client.set(`{${prefix}}:format`, "2");
+    await expect(redisStore(server().url, { prefix })).rejects.toMatchObject({
+      code: "store_too_new",
+      data: { found: 2, supported: 1 },
+    });
+  });
+
+  test("a client is duplicated: the store works beside it and does not close it", async () => {
+    const client = await raw(server().url);
+    const store = await redisStore(client, { prefix: freshPrefix(), onWarning: () => {} });
+    await givenMain(store, facts("e", 1));
+    const heard = store.watch(main, 1, new AbortController().signal);
+    await store.append(main, facts("f", 1));
+    await heard;
+    await store.close();
+    expect(await client.sendCommand(["PING"])).toBe("PONG");
+  });
+
+  test("an address where no server answers is told, not waited for", async () => {
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const url = `redis://${host}:${await freePort()}`;
+      await expect(redisStore(url)).rejects.toMatchObject({ code: "store_busy", retryable: true });
+    }
+    const wrong = server().url.replace("redis://", "redis://nobody:wrong@");
+    await expect(redisStore(wrong)).rejects.toMatchObject({ code: "store_unsupported" });
+  });
+});
