@@ -1,7 +1,7 @@
-// Bough as its README begins: an agent with a store. The history comes from `openSessions` on the same store.
+// Bough as its README begins: an agent with a store.
 
 import { z } from "zod";
-import { createAgent, defineTool, openSessions } from "../../dist/index.js";
+import { createAgent, defineTool } from "../../dist/index.js";
 import { memoryStore } from "../../dist/stores/memory/index.js";
 import { sqliteStore } from "../../dist/stores/sqlite/index.js";
 import { modelV4 } from "./lib/model-v4.mjs";
@@ -15,13 +15,12 @@ export async function open({ database, deltas, callsTool }) {
   const input = z.object({ query: z.string(), limit: z.number() });
   const lookup = defineTool({ description: tool.description, input, execute: () => tool.output });
   const agent = createAgent({ model, instructions, store, ...(callsTool && { tools: { [tool.name]: lookup } }) });
-  const sessions = await openSessions(store);
   return {
     seen,
     async createSession(sessionId, messages) {
       await agent.createSession(sessionId);
       const turn = messages.map(({ role, text }) => ({ role, content: text }));
-      for (let i = 0; i < turn.length; i += 2) await sessions.appendTurn({ sessionId, branchId }, turn.slice(i, i + 2));
+      for (let i = 0; i < turn.length; i += 2) await agent.appendTurn({ sessionId, branchId }, turn.slice(i, i + 2));
     },
     turn: (sessionId, text) => agent.run(text, { sessionId, branchId }).text(),
     async stream(sessionId, text) {
