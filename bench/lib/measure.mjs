@@ -7,6 +7,11 @@ const measurements = {
   "stored-bytes": () => import("../log/stored-bytes.mjs"),
   fork: () => import("../log/fork.mjs"),
   "cold-load": () => import("../log/cold-load.mjs"),
+  "memory-turn": () => import("../run/memory-turn.mjs"),
+  stream: () => import("../run/stream.mjs"),
+  "sqlite-turn": () => import("../run/sqlite-turn.mjs"),
+  "many-sessions": () => import("../run/many-sessions.mjs"),
+  import: () => import("../run/import.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

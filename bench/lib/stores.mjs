@@ -1,6 +1,6 @@
 // The stores that are measured, each in a place of its own, and what they leave on the disk.
 
-import { readdirSync, statfsSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { openSessions } from "bough";
@@ -35,21 +35,6 @@ export function sizeOf(path) {
 export function filesBelow(path) {
   if (!statSync(path).isDirectory()) return [path];
   return readdirSync(path).flatMap((name) => filesBelow(join(path, name)));
-}
-
-const fileSystems = {
-  61267: "ext4",
-  16914836: "tmpfs",
-  2435016766: "btrfs",
-  1481003842: "xfs",
-  2035054128: "overlayfs",
-  801189825: "zfs",
-  26985: "nfs",
-};
-
-export function fileSystemOf(path) {
-  const { type } = statfsSync(path);
-  return fileSystems[type >>> 0] ?? `type 0x${(type >>> 0).toString(16)}`;
 }
 
 /** SQLite as the store uses it, for what is measured beside it: same library, same settings. */

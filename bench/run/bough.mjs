@@ -1,0 +1,33 @@
+// Bough as its README begins: an agent with a store.
+
+import { z } from "zod";
+import { createAgent, defineTool } from "../../dist/index.js";
+import { memoryStore } from "../../dist/stores/memory/index.js";
+import { sqliteStore } from "../../dist/stores/sqlite/index.js";
+import { modelV4 } from "./lib/model-v4.mjs";
+import { instructions, tool } from "./lib/script.mjs";
+
+const branchId = "main";
+
+export async function open({ database, deltas, callsTool }) {
+  const { model, seen } = modelV4({ deltas, callsTool });
+  const store = database ? await sqliteStore(database) : memoryStore();
+  const input = z.object({ query: z.string(), limit: z.number() });
+  const lookup = defineTool({ description: tool.description, input, execute: () => tool.output });
+  const agent = createAgent({ model, instructions, store, ...(callsTool && { tools: { [tool.name]: lookup } }) });
+  return {
+    seen,
+    async createSession(sessionId, messages) {
+      await agent.createSession(sessionId);
+      const turn = messages.map(({ role, text }) => ({ role, content: text }));
+      for (let i = 0; i < turn.length; i += 2) await agent.appendTurn({ sessionId, branchId }, turn.slice(i, i + 2));
+    },
+    turn: (sessionId, text) => agent.run(text, { sessionId, branchId }).text(),
+    async stream(sessionId, text) {
+      let deltas = 0;
+      for await (const event of agent.run(text, { sessionId, branchId })) if (event.type === "text-delta") deltas++;
+      return deltas;
+    },
+    close: () => agent.close(),
+  };
+}

@@ -1,0 +1,47 @@
+// One turn in memory: a message of the user, a text reply. Beside the other libraries at ten messages of history, and each
+// beside itself as the history grows.
+
+import { median, quantile } from "../lib/stats.mjs";
+import { show } from "../lib/table.mjs";
+import { besideRows, takeTurns } from "./lib/compare.mjs";
+import { systems, withSystems } from "./lib/systems.mjs";
+
+const names = ["bough", "adk", "openai-agents", "ai-sdk", "langgraph", "bare"];
+const lengths = [10, 100, 1000, 5000];
+
+export async function run(context) {
+  const ms = context.quick ? 60 : 200;
+  const wanted = names.flatMap((system) => lengths.map((length) => ({ system, name: nameOf(length), length })));
+  await withSystems(context, wanted, async (running) => {
+    for (const { call } of running) await call("open", { deltas: 1 });
+    const jobs = running.map((each) => ({ ...each, run: () => each.call("turns", { length: each.length, ms }) }));
+    const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 5 : 15, warmUp: 4 });
+    const name = nameOf(lengths[0]);
+    const rows = besideRows(timesOf, { name, names, perRun: 1, prefix: `${name}, `, fastest: 2 });
+    for (const row of rows) context.row(row);
+    for (const system of names.filter((each) => timesOf(each, name))) context.row(growth(system, timesOf));
+  });
+}
+
+function nameOf(length) {
+  return `${length.toLocaleString("en")} messages`;
+}
+
+function growth(system, timesOf) {
+  const times = lengths.map((length) => timesOf(system, nameOf(length)));
+  const medians = times.map(({ ms }) => median(ms));
+  const [first, last] = [medians[0], medians.at(-1)];
+  const ratioOf = (value) => show.ratio(value(times.at(-1)) / value(times[0]));
+  const between = lengths.map((length, i) => `${length.toLocaleString("en")}: ${show.ms(medians[i])}`).join(" · ");
+  const fastest = ratioOf(({ ms }) => quantile(ms, 0.1));
+  const processor = ratioOf(({ cpu }) => median(cpu));
+  return {
+    what: `${systems[system].label}, ${nameOf(lengths.at(-1))} beside ${lengths[0]}`,
+    measured: show.ms(last),
+    limit: show.ms(first),
+    ratio: last / first,
+    ...(system === "bough" && { target: { max: 1.2 } }),
+    note: `${between} · ratio of the fastest tenth ${fastest}, of the processor ${processor}`,
+    figures: Object.fromEntries(lengths.map((length, i) => [length, medians[i]])),
+  };
+}
