@@ -22,6 +22,8 @@ export type { Interaction, OpenTurn, TurnRecord } from "./projection/index.ts";
 export type {
   Durable,
   InterruptedRun,
+  InterruptOutcome,
+  InterruptRequest,
   Limits,
   Run,
   RunConfig,

@@ -16,6 +16,9 @@ import {
   execute,
   findInterrupted,
   type InterruptedRun,
+  type InterruptOutcome,
+  type InterruptRequest,
+  interruptRun,
   messagesOf,
   Run,
   type RunControl,
@@ -33,6 +36,7 @@ import { lazyStore } from "../sessions/open-store.ts";
 import type { InputOf, ToolInput } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
+import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
 import { BackgroundTasks } from "./tasks.ts";
 
 /** Events of one type, or of all for `"*"`. */
@@ -43,6 +47,14 @@ export type EventOf<Type extends BoughEvent["type"] | "*"> = Type extends "*"
 /** A turn that was left open, and the run that took it up, if one did. */
 export interface RecoveredRun extends InterruptedRun {
   readonly run?: Run;
+  /** It was taken up as often as is tried and nothing came of it; `run()` without input still resumes it. */
+  readonly isGivenUp?: true;
+}
+
+/** Where a run takes place. */
+interface Place {
+  readonly context: Context;
+  readonly ref: BranchRef;
 }
 
 /** An agent: runs on sessions and branches, and all that can be done with those. */
@@ -54,21 +66,32 @@ export class Agent extends Sessions {
   readonly #settings: AgentSettings;
   readonly #hub: Hub;
   readonly #tasks = new BackgroundTasks();
-  readonly #active = new Set<Run>();
+  /** Runs that are not over, and where they take place. */
+  readonly #active = new Map<string, { run: Run; scope: Promise<Place> }>();
+  readonly #recovering: Recovering;
+  #isClosed = false;
   #base: Promise<AgentBase> | undefined;
 
   /** Use `createAgent`. */
   constructor(options: AgentOptions) {
     checkOptions(options);
-    const { clock = systemClock, ids = randomIds, owner, id, name, logger = console } = options;
+    const { clock = systemClock, ids = randomIds, owner, id, name } = options;
     const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
     super(context);
     this.id = id;
     this.name = name;
     this.#options = options;
     this.#context = context;
-    this.#hub = new Hub({ onError: (error) => logger.warn("A subscriber of a Bough agent failed:", error) });
+    this.#hub = new Hub({ onError: (error) => this.#warn("A subscriber of a Bough agent failed:", error) });
     this.#settings = settingsOf(options, { clock, hub: this.#hub, tasks: this.#tasks });
+    this.#recovering = new Recovering({
+      id,
+      context,
+      settings: this.#settings,
+      isActive: (runId) => this.#active.has(runId),
+      run: (input, options) => this.run(input, options),
+      warn: (...words) => this.#warn(...words),
+    });
   }
 
   /**
@@ -89,8 +112,9 @@ export class Agent extends Sessions {
         await new Sessions(context).answer(ref, interactionId, answer);
       },
     });
-    this.#active.add(run);
-    const done = () => this.#active.delete(run);
+    const { runId } = run;
+    this.#active.set(runId, { run, scope });
+    const done = () => this.#active.delete(runId);
     run.result.then(done, done);
     return run;
   }
@@ -117,14 +141,53 @@ export class Agent extends Sessions {
    * Turns of the store that were left open and that nobody works on. Those that can go on are resumed (unless `resume` is
    * false); those that wait for an answer, or belong to another agent, are only listed.
    */
-  async recover(options: { sessionId?: string; resume?: boolean; run?: RunOptions } = {}): Promise<RecoveredRun[]> {
+  async recover(options: RecoveryOptions & { sessionId?: string; resume?: boolean } = {}): Promise<RecoveredRun[]> {
     const { sessionId, resume = true } = options;
     const found = await findInterrupted(this.#context, sessionId === undefined ? {} : { sessionId });
     return found.map((left) => {
-      const isOurs = left.agentId === this.id;
-      if (!resume || !isOurs || left.waitingFor.length > 0) return left;
-      return { ...left, run: this.run(undefined, { ...options.run, ...refOf(left) }) };
+      if (isGivenUp(left, options)) return { ...left, isGivenUp: true };
+      const run = resume && this.#recovering.takeUp(left, options);
+      return run ? { ...left, run } : left;
     });
+  }
+
+  /**
+   * Recovers in the background, until the function it returns is called or the agent closes: a turn of this agent whose
+   * process died, or gives no sign of life, is taken up by one of the processes that do this. Questions that it then asks
+   * are left for whoever can answer them, unless `run` says otherwise.
+   */
+  keepRecovering(options: KeepRecoveringOptions = {}): () => Promise<void> {
+    return this.#recovering.start(options);
+  }
+
+  /**
+   * Interrupts the run that works on a branch, in whatever process; with `runId`, that run and no other. A turn that was
+   * left open, or waits for an answer, is ended.
+   */
+  async interrupt(scope: Scope, request: InterruptRequest = {}): Promise<InterruptOutcome> {
+    const ref = await resolveBranch(this.#context, scope);
+    const run = await this.#findRun(ref, request.runId);
+    if (run) {
+      await run.interrupt(request.reason);
+      const { runId } = run;
+      const { status } = await run.result.catch(() => ({ status: "interrupted" }));
+      if (status === "interrupted") return { outcome: "accepted", runId };
+      if (status !== "parked") return { outcome: "already_terminal", runId };
+    }
+    return interruptRun(this.#context, ref, request);
+  }
+
+  /** The run of this process that works on a branch, or is about to. */
+  async #findRun(ref: BranchRef, runId: string | undefined): Promise<Run | undefined> {
+    if (this.#active.size === 0) return undefined;
+    const wanted = runId ?? (await this.#context.views.load(ref)).view.open?.runs.at(-1)?.runId;
+    for (const { run, scope } of this.#active.values()) {
+      if (wanted !== undefined && run.runId !== wanted) continue;
+      const place = await scope.catch(() => undefined);
+      const isHere = place?.ref.sessionId === ref.sessionId && place.ref.branchId === ref.branchId;
+      if (isHere && place.context === this.#context) return run;
+    }
+    return undefined;
   }
 
   /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
@@ -154,9 +217,15 @@ export class Agent extends Sessions {
     return loadAtCheckpoint(this.#context, scope, checkpointId, options, (request) => this.forkBranch(request));
   }
 
-  /** Hands over what runs (it can be resumed), calls off background work, and closes tool sources and the store. */
-  override async close(): Promise<void> {
-    await Promise.all([...this.#active].map((run) => run.park()));
+  /**
+   * Lets what runs come to its end for as long as `drainMs` says (default 0) and hands the rest over (it can be resumed, at
+   * once and by any process), calls off background work, and closes tool sources and the store.
+   */
+  override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+    await this.#recovering.stop();
+    if (drainMs > 0) await this.#drain(drainMs);
+    this.#isClosed = true;
+    await Promise.all([...this.#active.values()].map(({ run }) => run.park()));
     await this.#tasks.close();
     for (const source of toolSets(this.#options.tools)) {
       if (typeof source.close === "function") await source.close();
@@ -164,8 +233,17 @@ export class Agent extends Sessions {
     await super.close();
   }
 
+  async #drain(drainMs: number): Promise<void> {
+    const over = new AbortController();
+    const ended = async () => {
+      while (this.#active.size > 0) await Promise.allSettled([...this.#active.values()].map(({ run }) => run.result));
+    };
+    await Promise.race([ended(), this.#context.clock.sleep(drainMs, over.signal)]);
+    over.abort();
+  }
+
   async #start(
-    scope: Promise<{ context: Context; ref: BranchRef }>,
+    scope: Promise<Place>,
     input: RunInput | undefined,
     options: RunOptions,
     control: RunControl,
@@ -173,6 +251,7 @@ export class Agent extends Sessions {
     // Every tool of a batch listens to it, so that many listeners are no leak.
     setMaxListeners(0, control.controller.signal);
     const { context, ref } = await scope;
+    if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
     const plan = await planRun(this.#options, this.#settings, await this.#prepared(), options);
     const messages = input === undefined ? undefined : messagesOf(input);
     const { signal } = options;
@@ -181,7 +260,7 @@ export class Agent extends Sessions {
   }
 
   /** Where a run takes place; without a scope, on a session of its own that goes with it. */
-  async #scopeOf({ sessionId, branchId, branch }: RunOptions): Promise<{ context: Context; ref: BranchRef }> {
+  async #scopeOf({ sessionId, branchId, branch }: RunOptions): Promise<Place> {
     if (branch) return { context: this.#context, ref: { sessionId: branch.sessionId, branchId: branch.id } };
     if (sessionId !== undefined) {
       const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
@@ -193,6 +272,11 @@ export class Agent extends Sessions {
     const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
     const { id } = await new Sessions(context).createSession();
     return { context, ref: { sessionId: id, branchId: "main" } };
+  }
+
+  #warn(...words: unknown[]): void {
+    const { logger = console } = this.#options;
+    logger.warn(...words);
   }
 
   #prepared(): Promise<AgentBase> {
@@ -228,8 +312,4 @@ function settingsOf(options: AgentOptions, own: Pick<AgentSettings, "clock" | "h
     leaseMs,
     ...(durable && { durable: { retention: latestOnly(), ...durable } }),
   };
-}
-
-function refOf({ sessionId, branchId }: BranchRef): BranchRef {
-  return { sessionId, branchId };
 }

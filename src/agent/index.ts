@@ -6,6 +6,7 @@ import type { AgentOptions } from "./options.ts";
 export { Agent, type EventOf, type RecoveredRun } from "./agent.ts";
 export { AgentBuilder } from "./builder.ts";
 export type { AgentOptions } from "./options.ts";
+export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
 
 /**
  * An agent on a store. Nothing is opened before it is used.

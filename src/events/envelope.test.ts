@@ -129,9 +129,9 @@ describe("a kept event as subscribers see it", () => {
     expect(event).toMatchObject({ payload: { v: 3, sessionId: "other", seq: 1, channel: "control" } });
   });
 
-  test("an answer goes up, everything else down", () => {
+  test("answers and interrupts go up, everything else down", () => {
     const up = [...keptEvents, ...liveEvents].filter(({ direction }) => direction === "up").map(({ type }) => type);
-    expect(up).toEqual(["interaction.answered"]);
+    expect(up).toEqual(["interaction.answered", "interrupt.requested"]);
   });
 });
 

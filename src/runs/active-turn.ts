@@ -29,6 +29,8 @@ export interface ActiveTurnOptions {
   readonly earlier: readonly (Fact | UnknownFact)[];
   /** Whether somebody could answer a question. */
   readonly isListenedTo: () => boolean;
+  /** Stops the run, because a fact of the log says so. */
+  readonly interrupt: (reason: string | undefined) => void;
 }
 
 export class ActiveTurn {
@@ -52,7 +54,14 @@ export class ActiveTurn {
   partial: NewMessage | undefined;
   /** Why the turn ends after what is being done now. */
   stopReason: string | undefined;
+  /** Renews the hold on the branch; over when nothing of it is under way any more. */
+  heartbeat: Promise<void> | undefined;
+  /** The work on it is done; the run may go on with the same turn anew. */
+  isOver = false;
   #hook: HookContext | undefined;
+  readonly #interrupt: ActiveTurnOptions["interrupt"];
+  /** The runs that have worked on this turn. */
+  readonly #runIds = new Set<string>();
 
   constructor(options: ActiveTurnOptions) {
     const { context, plan, held, emitter, signal, resumed, state, earlier } = options;
@@ -63,6 +72,7 @@ export class ActiveTurn {
     this.signal = signal;
     this.resumed = resumed;
     this.state = state;
+    this.#interrupt = options.interrupt;
     this.asking = new Asking({
       turnId: held.turnId,
       clock: context.clock,
@@ -71,7 +81,7 @@ export class ActiveTurn {
       signal,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
       write: (...drafts) => this.write(...drafts),
-      watch: (until) => this.#watch(until),
+      watch: (until) => this.hear(until),
     });
     for (const fact of earlier) this.#see(fact);
     this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
@@ -143,6 +153,9 @@ export class ActiveTurn {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
     }
+    if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");
+    // One meant for a run before this one holds for the turn: that run did not live to stop.
+    if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.#interrupt(fact.reason);
     this.asking.see(fact);
     if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
   }
@@ -154,9 +167,14 @@ export class ActiveTurn {
     for (const name of Array.isArray(show) ? show : []) this.hidden.delete(String(name));
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
-    await this.context.store.watch(this.held.ref, this.log.shown, signal);
-    if (!signal.aborted) await this.log.catchUp();
+  /** Waits for news of the branch and shows what others wrote. */
+  async hear(signal: AbortSignal): Promise<void> {
+    const before = this.log.shown;
+    await this.context.store.watch(this.held.ref, before, signal);
+    if (signal.aborted || this.isOver) return;
+    await this.log.settle();
+    // Mostly it is the run's own writing that one hears, and that was shown by now.
+    if (this.log.shown === before) await this.log.catchUp();
   }
 }
 

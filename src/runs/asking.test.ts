@@ -105,6 +105,19 @@ describe("a question", () => {
     expect(log.of("interaction.expired")).toHaveLength(1);
   });
 
+  test("that is left for others is settled when it is asked again after its time", async () => {
+    const log = aLog();
+    const clock = manualClock();
+    const leaving: Partial<AskingOptions> = { clock, policy: () => "park" };
+    const limited = { ...question, expiresInMs: 1000 };
+    await expect(log.start(leaving).ask(limited)).rejects.toBeInstanceOf(Parked);
+    clock.advance(999);
+    await expect(log.start(leaving).ask(limited)).rejects.toBeInstanceOf(Parked);
+    clock.advance(1);
+    expect(await log.start(leaving).ask(limited)).toEqual({ answered: false, reason: "expired" });
+    expect(log.of("interaction.opened")).toHaveLength(1);
+  });
+
   test("keeps its id and its answer for the process that takes the turn up", async () => {
     const log = aLog();
     void log.start().ask(question);

@@ -90,9 +90,18 @@ export class Asking {
     }
     const asked = known ?? (await this.#open(question, shown, before));
     if (asked.settled) return asked.settled;
-    if (policy === "park") throw new Parked("question");
+    if (policy === "park") return this.#leave(asked);
     asked.waiting ??= this.#wait(asked);
     return asked.waiting;
+  }
+
+  /** Leaves a question for whoever can answer it; one that nobody may answer any more is settled. */
+  async #leave(asked: Asked): Promise<Answer> {
+    const { clock, write } = this.#options;
+    const { expiresAt = Number.POSITIVE_INFINITY } = asked;
+    if (clock.now() < expiresAt) throw new Parked("question");
+    await write(this.#expiry(asked, "no answer"));
+    return asked.settled!;
   }
 
   /** One interaction, also for those who ask before it is written (A2). */

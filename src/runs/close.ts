@@ -9,7 +9,7 @@ import { answerDangling } from "../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../sessions/checkpoints.ts";
 import { latestOnly } from "../sessions/retention.ts";
 import type { ActiveTurn } from "./active-turn.ts";
-import { Interrupted, Lost, Parked } from "./endings.ts";
+import { handedOver, Interrupted, Lost, Parked } from "./endings.ts";
 import type { TurnFinish } from "./loop.ts";
 
 /** What came of a run. */
@@ -81,11 +81,22 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   if (Object.keys(set).length > 0) {
     await turn.write({ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set });
   }
-  await turn.held.release();
+  await giveBack(turn, reason);
   const { interactions } = await turn.view();
   const open = interactions.filter(({ turnId }) => turnId === turn.turnId);
   const messages = await turnMessages(turn);
   return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };
+}
+
+/**
+ * A turn that is handed over keeps its claim, with a lease that is over: whoever looks for runs to take up finds it there.
+ * One that waits for an answer is nobody's until that comes.
+ */
+async function giveBack({ held, heartbeat }: ActiveTurn, reason: string): Promise<void> {
+  if (reason !== handedOver) return held.release();
+  // A renewal under way would make the lease run again.
+  await heartbeat;
+  await held.renew(0);
 }
 
 /** Nothing can be written any more: another run has the branch, or the store fails. */

@@ -1,6 +1,9 @@
 // The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; none of them is
 // an error of anybody.
 
+/** What an interruption says that gives no reason. */
+export const defaultReason = "interrupted";
+
 /** Somebody wants it to stop. */
 export class Interrupted {
   readonly reason: string;
@@ -9,6 +12,9 @@ export class Interrupted {
     this.reason = reason;
   }
 }
+
+/** Why a turn is parked that could go on. */
+export const handedOver = "handed-over";
 
 /** The turn is left open for another run: a question waits for an answer, or this process is about to close. */
 export class Parked {

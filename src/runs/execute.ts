@@ -8,7 +8,7 @@ import { ActiveTurn } from "./active-turn.ts";
 import { complete, endBy, failureOf, type RunResult } from "./close.ts";
 import type { RunPlan } from "./config.ts";
 import { Emitter } from "./emit.ts";
-import { Interrupted, Lost } from "./endings.ts";
+import { defaultReason, Interrupted, Lost } from "./endings.ts";
 import { loop } from "./loop.ts";
 import { type OpenedTurn, openTurn } from "./open.ts";
 import type { RunControl } from "./run.ts";
@@ -64,14 +64,17 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   emitter.live({ type: "run-start", ...(resumed && { resumed }) });
   state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
-  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo });
-  void keepHeld(turn, control.controller);
+  const interrupt = (reason = defaultReason) => control.controller.abort(new Interrupted(reason));
+  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, interrupt });
+  turn.heartbeat = keepHeld(turn, control.controller);
   if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
   try {
     if (signal.aborted) throw signal.reason;
     return await complete(turn, await loop(turn));
   } catch (error) {
     return await endSafely(turn, signal.aborted ? signal.reason : error);
+  } finally {
+    turn.isOver = true;
   }
 }
 
@@ -84,13 +87,23 @@ async function endSafely(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
   }
 }
 
+/** How long a run works before it listens to what others write on its branch: most are over by then. */
+const listenAfterMs = 100;
+
 /** Renews the hold on the branch while the run works; a run that lost it stops. */
 async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<void> {
   const { signal } = controller;
+  const { clock } = turn.context;
   const { leaseMs } = turn.plan;
-  for (;;) {
-    await turn.context.clock.sleep(leaseMs / 3, signal);
-    if (signal.aborted) return;
+  const beatMs = leaseMs / 3;
+  let due = clock.now() + beatMs;
+  await clock.sleep(Math.min(listenAfterMs, beatMs), signal);
+  if (signal.aborted || turn.isOver) return;
+  void listen(turn, signal);
+  for (; ; due = clock.now() + beatMs) {
+    // Wherever the clock was set to meanwhile, a beat is no longer than that.
+    await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
+    if (signal.aborted || turn.isOver) return;
     try {
       await turn.held.renew(leaseMs);
     } catch (error) {
@@ -98,6 +111,15 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
     }
   }
+}
+
+/** How soon the log is looked at again after that failed. */
+const lookAgainMs = 1000;
+
+/** Hears what others write for this run, such as that it shall stop. What the store says is a hint; facts decide. */
+async function listen(turn: ActiveTurn, signal: AbortSignal): Promise<void> {
+  const { clock } = turn.context;
+  while (!signal.aborted && !turn.isOver) await turn.hear(signal).catch(() => clock.sleep(lookAgainMs, signal));
 }
 
 async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {

@@ -14,5 +14,7 @@ export {
   type Tasks,
 } from "./config.ts";
 export { execute } from "./execute.ts";
+export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
 export { findInterrupted, type InterruptedRun } from "./recovery.ts";
 export { Run, type RunControl } from "./run.ts";
+export { Sweeper } from "./sweeper.ts";

@@ -15,30 +15,43 @@ export interface InterruptedRun extends BranchRef {
   readonly agentId?: string;
   /** Questions that can still be answered; without one it can go on at once. */
   readonly waitingFor: readonly Interaction[];
+  /** How often it was taken up since something last came of it. */
+  readonly attempts: number;
+}
+
+export interface RecoveryQuery {
+  readonly sessionId?: string;
+  /** Only sessions whose last activity is not before this time. */
+  readonly activeSince?: number;
+  /** Told of sessions and branches that can't be read, which are left out; by default the first is thrown. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /**
  * Turns without an end that nobody works on: not held, held by a process that is dead, or held past the lease. Reads the
  * rows of all branches, and the log of those that have such a turn.
  */
-export async function findInterrupted(
-  context: Context,
-  { sessionId }: { sessionId?: string } = {},
-): Promise<InterruptedRun[]> {
+export async function findInterrupted(context: Context, query: RecoveryQuery = {}): Promise<InterruptedRun[]> {
+  const { sessionId, activeSince, onError = raise } = query;
   const held = await heldBranches(context, sessionId);
   const found: InterruptedRun[] = [];
-  for await (const id of sessionIds(context, sessionId)) {
-    for (const record of await context.store.listBranches(id)) {
+  for await (const id of sessionId === undefined ? sessionIds(context, activeSince) : [sessionId]) {
+    for (const record of (await context.store.listBranches(id).catch(onError)) ?? []) {
       const { branchId, header } = record;
       if (!(header as RowHeader).turn || held.has(keyOf(record))) continue;
-      const run = await describe(context, { sessionId: id, branchId });
+      const run = await describeOpen(context, { sessionId: id, branchId }).catch(onError);
       if (run) found.push(run);
     }
   }
   return found;
 }
 
-async function describe(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
+function raise(error: unknown): never {
+  throw error;
+}
+
+/** The turn that is open on a branch, whoever works on it. */
+export async function describeOpen(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
   const { view } = await context.views.load(ref);
   const { open } = view;
   if (!open) return undefined;
@@ -50,7 +63,24 @@ async function describe(context: Context, ref: BranchRef): Promise<InterruptedRu
     ...(runId !== undefined && { runId }),
     ...(agentId !== undefined && { agentId }),
     waitingFor: view.interactions.filter((each) => each.turnId === open.id && !isOver(each, now)),
+    attempts: open.runs.length > 1 ? await countAttempts(context, ref, open.from) : 0,
   };
+}
+
+/** Facts that are there whether anything came of a run or not. */
+const beginnings = new Set(["turn.resumed", "tool.started", "interrupt.requested", "branch.updated"]);
+
+async function countAttempts(context: Context, ref: BranchRef, from: number): Promise<number> {
+  let attempts = 0;
+  for (let after = from - 1; ; ) {
+    const { facts } = await context.journal.read(ref, { after });
+    if (facts.length === 0) return attempts;
+    for (const { type } of facts) {
+      if (type === "turn.resumed") attempts++;
+      else if (!beginnings.has(type)) attempts = 0;
+    }
+    after = facts.at(-1)!.seq;
+  }
 }
 
 async function heldBranches(context: Context, sessionId: string | undefined): Promise<Set<string>> {
@@ -59,20 +89,24 @@ async function heldBranches(context: Context, sessionId: string | undefined): Pr
   return new Set(claims.filter((claim) => isHeld(claim, now)).map(keyOf));
 }
 
-function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
+/** Whether somebody works under this claim, as far as this process can tell. */
+export function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
   return expiresAt > now && !ownerIsDead(owner);
 }
 
-async function* sessionIds({ store }: Context, sessionId: string | undefined): AsyncGenerator<string> {
-  if (sessionId !== undefined) return yield sessionId;
+/** Newest activity first; none of those whose last one was before `activeSince`. */
+async function* sessionIds({ store }: Context, activeSince = 0): AsyncGenerator<string> {
   let cursor: string | undefined;
   do {
     const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
-    for (const { id } of page.sessions) yield id;
+    for (const { id, activeAt } of page.sessions) {
+      if (activeAt < activeSince) return;
+      yield id;
+    }
     cursor = page.cursor;
   } while (cursor !== undefined);
 }
 
-function keyOf({ sessionId, branchId }: BranchRef): string {
+export function keyOf({ sessionId, branchId }: BranchRef): string {
   return JSON.stringify([sessionId, branchId]);
 }

@@ -9,7 +9,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { eventMailbox } from "../live/index.ts";
 import type { RunResult } from "./close.ts";
-import { Interrupted, Parked } from "./endings.ts";
+import { defaultReason, handedOver, Interrupted, Parked } from "./endings.ts";
 
 /** What the work behind a handle is given. */
 export interface RunControl {
@@ -65,14 +65,14 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
   }
 
   /** Stops the run: partial text is kept, the turn ends as interrupted. Resolves when that is written. */
-  async interrupt(reason = "interrupted"): Promise<void> {
+  async interrupt(reason = defaultReason): Promise<void> {
     this.#controller.abort(new Interrupted(reason));
     await this.result.catch(() => {});
   }
 
   /** Gives the branch back and leaves the turn open, to be resumed by whoever comes next. */
   async park(): Promise<void> {
-    this.#controller.abort(new Parked("handed-over"));
+    this.#controller.abort(new Parked(handedOver));
     await this.result.catch(() => {});
   }
 

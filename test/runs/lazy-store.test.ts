@@ -46,7 +46,7 @@ test("what is wrong with the store reaches whoever uses the agent, through every
   await expect(agent.createSession("s")).rejects.toMatchObject({ name: "BoughError" });
   await expect(agent.recover()).rejects.toMatchObject({ name: "BoughError" });
   await agent.close();
-  for (const store of ["mysql://host/db", "redis://host"]) {
+  for (const store of ["mysql://host/db", "mongodb://host"]) {
     await expect(createAgent({ model, store }).createSession("s")).rejects.toMatchObject({ code: "store_unsupported" });
   }
 });

@@ -104,8 +104,9 @@ function checkStatus({ result }: Lived, view: BranchView): string[] {
   return problems;
 }
 
-/** A run that has ended holds nothing. */
+/** A run that has ended holds nothing; the lease of a claim it hands over is over. */
 async function checkFree(world: World): Promise<string[]> {
-  const claims = await world.store.listRuns();
+  const now = world.clock.now();
+  const claims = (await world.store.listRuns()).filter(({ expiresAt }) => expiresAt > now);
   return claims.length > 0 ? [`the branch is still held: ${JSON.stringify(claims)}`] : [];
 }

@@ -1,0 +1,123 @@
+// Recovering: how an agent takes up turns of its own that other processes left behind. It owns the sweepers that look for
+// them, and decides which are taken up.
+
+import { BoughError } from "../base/errors.ts";
+import { liveEvent } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import { type AgentSettings, type InterruptedRun, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
+import type { Context } from "../sessions/context.ts";
+
+export interface RecoveryOptions {
+  /** How often a turn is taken up of which nothing comes (default 5); then it is left alone. */
+  readonly attempts?: number;
+  /** For the runs that take turns up. */
+  readonly run?: RunOptions;
+}
+
+export interface KeepRecoveringOptions extends RecoveryOptions {
+  /** How often claims are looked at (default 250 ms, spread a little). */
+  readonly everyMs?: number;
+  /** How often turns are looked for that nobody claims, such as parked ones that have their answers (default 30 s). */
+  readonly scanEveryMs?: number;
+}
+
+/** What the agent lends to it. */
+export interface Recoverer {
+  readonly id: string | undefined;
+  readonly context: Context;
+  readonly settings: AgentSettings;
+  /** Whether a run of this process is not over. */
+  isActive(runId: string): boolean;
+  run(input: undefined, options: RunOptions): Run;
+  warn(...words: unknown[]): void;
+}
+
+const defaultAttempts = 5;
+
+/** What taking up a turn may end with when somebody else was there first, or the agent closes. */
+const lostRaces = [
+  "run_active",
+  "nothing_to_resume",
+  "epoch_stale",
+  "session_not_found",
+  "branch_not_found",
+  "store_closed",
+] as const;
+
+export class Recovering {
+  readonly #agent: Recoverer;
+  readonly #sweepers = new Set<Sweeper>();
+  /** Turns that were said to be given up. */
+  readonly #givenUp = new Set<string>();
+
+  constructor(agent: Recoverer) {
+    this.#agent = agent;
+  }
+
+  /** Returns a function that ends it. */
+  start(options: KeepRecoveringOptions): () => Promise<void> {
+    const { context, settings, isActive, warn } = this.#agent;
+    const { random, leaseMs } = settings;
+    const { everyMs = 250, scanEveryMs = 30_000 } = options;
+    const sweeper = new Sweeper({
+      context,
+      random,
+      leaseMs,
+      everyMs,
+      scanEveryMs,
+      isOwn: isActive,
+      offer: (left) => this.#offer(left, options),
+      onError: (error) => warn("A look for turns to recover failed:", error),
+    });
+    this.#sweepers.add(sweeper);
+    return () => {
+      this.#sweepers.delete(sweeper);
+      return sweeper.stop();
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#sweepers].map((sweeper) => sweeper.stop()));
+  }
+
+  /**
+   * The run that takes a turn up. Nothing for one of another agent, one that waits for an answer, one given up, and one that
+   * this process works on, whatever its lease says.
+   */
+  takeUp(left: InterruptedRun, options: RecoveryOptions): Run | undefined {
+    const { id, isActive, run } = this.#agent;
+    if (left.agentId !== id || left.waitingFor.length > 0 || isGivenUp(left, options)) return undefined;
+    if (left.runId !== undefined && isActive(left.runId)) return undefined;
+    return run(undefined, { ...options.run, ...refOf(left) });
+  }
+
+  /** Takes up what was found in the background: nobody here would answer a question, so it is left for whoever can. */
+  #offer(left: InterruptedRun, options: RecoveryOptions): void {
+    const run = this.takeUp(left, { ...options, run: { questions: "park", ...options.run } });
+    run?.result.catch((error) => {
+      if (lostRaces.some((code) => BoughError.is(error, code))) return;
+      this.#agent.warn("A turn could not be recovered:", error);
+    });
+    if (left.agentId === this.#agent.id && isGivenUp(left, options)) this.#giveUp(left);
+  }
+
+  #giveUp(left: InterruptedRun): void {
+    const { turnId, attempts } = left;
+    if (this.#givenUp.has(turnId)) return;
+    this.#givenUp.add(turnId);
+    const { settings, warn } = this.#agent;
+    const ref = refOf(left);
+    const routing = { ...ref, turnId, agent: settings.stamp, at: settings.clock.now() };
+    settings.hub.publish(liveEvent({ type: "limit-reach", limit: "recovery-attempts", value: attempts }, routing));
+    warn(`A turn was taken up ${attempts} times and nothing came of it; it is left alone:`, { ...ref, turnId });
+  }
+}
+
+/** Whether it was taken up as often as is tried. */
+export function isGivenUp(left: InterruptedRun, { attempts = defaultAttempts }: RecoveryOptions): boolean {
+  return left.attempts >= attempts;
+}
+
+function refOf({ sessionId, branchId }: BranchRef): BranchRef {
+  return { sessionId, branchId };
+}

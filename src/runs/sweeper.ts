@@ -1,0 +1,138 @@
+// Sweeper: looks again and again for turns that nobody works on any more, and offers them to be taken up. It owns what it
+// knows of other processes' claims.
+//   W1. It only offers: the claim of the branch decides who gets a turn, so any number of processes may sweep.
+//   W2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
+//       lasts: the last holds whatever the clocks of this process and of the store say.
+//   W3. The same claim is offered again a lease later at the earliest.
+//   W4. A look costs one list of claims. Turns without a claim are looked for less often, in sessions where something
+//       happened since.
+
+import { BoughError } from "../base/errors.ts";
+import { ownerIsDead } from "../base/owner.ts";
+import type { BranchRef, RunClaim } from "../log/store.ts";
+import type { Context } from "../sessions/context.ts";
+import { describeOpen, findInterrupted, type InterruptedRun, keyOf } from "./recovery.ts";
+
+export interface SweeperOptions {
+  readonly context: Context;
+  readonly random: () => number;
+  readonly leaseMs: number;
+  readonly everyMs: number;
+  readonly scanEveryMs: number;
+  /** Whether the run is one of this process that works still. */
+  isOwn(runId: string): boolean;
+  /** Takes a turn up, or leaves it. */
+  offer(left: InterruptedRun): void;
+  /** Told of what can't be read, and of the first of failed looks in a row: the next one may succeed. */
+  onError(error: unknown): void;
+}
+
+interface Known {
+  readonly epoch: number;
+  readonly expiresAt: number;
+  /** When it is offered although its lease seems to run. */
+  offerAt: number;
+  isOffered: boolean;
+}
+
+/** Sessions are looked into again that were active this long before the last scan's newest: their order is not exact. */
+const overlapMs = 5000;
+
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  readonly #over = new AbortController();
+  readonly #done: Promise<void>;
+  #claims = new Map<string, Known>();
+  /** Turns that wait for an answer only for a time, which may pass without a sign. */
+  #waiting: InterruptedRun[] = [];
+  #activeSince = 0;
+  #scanAt = 0;
+  #isFailing = false;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+    this.#done = this.#sweep();
+  }
+
+  /** Resolves when it looks no more. */
+  stop(): Promise<void> {
+    this.#over.abort();
+    return this.#done;
+  }
+
+  async #sweep(): Promise<void> {
+    const { context, random, everyMs, onError } = this.#options;
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      try {
+        await this.#look();
+        this.#isFailing = false;
+      } catch (error) {
+        if (!this.#isFailing && !signal.aborted) onError(error);
+        this.#isFailing = true;
+      }
+      // Spread, so that many processes don't look at the same moment.
+      await context.clock.sleep(everyMs * (0.8 + 0.4 * random()), signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { context, scanEveryMs } = this.#options;
+    const now = context.clock.now();
+    for (const claim of this.#due(await context.store.listRuns(), now)) await this.#offer(claim);
+    if (now < this.#scanAt) return;
+    await this.#scan();
+    this.#scanAt = now + scanEveryMs;
+  }
+
+  /** The claims to offer now (W2, W3). */
+  #due(claims: readonly RunClaim[], now: number): RunClaim[] {
+    const { leaseMs, isOwn } = this.#options;
+    const before = this.#claims;
+    this.#claims = new Map();
+    return claims.filter((claim) => {
+      const { epoch, expiresAt, owner, runId } = claim;
+      const key = keyOf(claim);
+      const last = before.get(key);
+      const isSame = last?.epoch === epoch && last.expiresAt === expiresAt;
+      const known = isSame ? last : { epoch, expiresAt, offerAt: now + leaseMs, isOffered: false };
+      this.#claims.set(key, known);
+      const isOver = !known.isOffered && (expiresAt <= now || ownerIsDead(owner));
+      if (isOwn(runId) || !(isOver || known.offerAt <= now)) return false;
+      known.isOffered = true;
+      known.offerAt = now + leaseMs;
+      return true;
+    });
+  }
+
+  async #offer(ref: BranchRef): Promise<void> {
+    const left = await this.#describe(ref);
+    if (left && !this.#over.signal.aborted) this.#options.offer(left);
+  }
+
+  /** Nothing for a branch that can't be read: the others shall not wait for it. */
+  #describe({ sessionId, branchId }: BranchRef): Promise<InterruptedRun | undefined> {
+    return describeOpen(this.#options.context, { sessionId, branchId }).catch((error) => this.#skip(error));
+  }
+
+  #skip(error: unknown): undefined {
+    const isGone = BoughError.is(error, "session_not_found") || BoughError.is(error, "branch_not_found");
+    if (!isGone && !this.#over.signal.aborted) this.#options.onError(error);
+  }
+
+  /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
+  async #scan(): Promise<void> {
+    const { context, offer } = this.#options;
+    const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
+    const onError = (error: unknown) => this.#skip(error);
+    const found = await findInterrupted(context, { activeSince: this.#activeSince, onError });
+    this.#activeSince = Math.max(this.#activeSince, (newest?.activeAt ?? 0) - overlapMs);
+    const seen = new Set(found.map(keyOf));
+    for (const each of this.#waiting) {
+      const left = seen.has(keyOf(each)) ? undefined : await this.#describe(each);
+      if (left) found.push(left);
+    }
+    this.#waiting = found.filter(({ waitingFor }) => waitingFor.some(({ expiresAt }) => expiresAt !== undefined));
+    if (!this.#over.signal.aborted) for (const left of found) offer(left);
+  }
+}

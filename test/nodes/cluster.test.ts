@@ -1,0 +1,36 @@
+// Three processes on one store, and a nemesis. A short time for every run of the suite; npm run test:cluster is the long one.
+
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFailed, onTestFinished, test } from "vitest";
+import { campaign } from "./kit/campaign.mjs";
+import { places, presentPlaces } from "./kit/places.ts";
+
+const seed = process.env.BOUGH_SEED ?? String(Date.now());
+const ms = Number(process.env.BOUGH_CLUSTER_MS ?? 20_000);
+const wanted = (process.env.BOUGH_CLUSTER_STORES ?? "sqlite,postgres,redis").split(",");
+const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
+
+describe.each(wanted)("three processes on %s", (name) => {
+  const isPresent = presentPlaces().some(([kind]) => kind === name);
+  test.skipIf(!isPresent)(
+    "lose nothing, never write over each other and bring every turn to its end, whatever happens to them",
+    async () => {
+      if (!existsSync(built)) throw new Error("These tests run the built package: npm run build first.");
+      console.log(`${name}: seed ${seed}; BOUGH_SEED=${seed} gives the same inputs and the same nemesis`);
+      const folder = await mkdtemp(join(tmpdir(), "bough-cluster-"));
+      onTestFailed(() => console.log(`What the processes noted is in ${folder}.`));
+      const { stop, ...place } = await places[name]!(folder);
+      onTestFinished(() => stop?.());
+      const { problems, counts } = await campaign({ ...place, folder, seed, ms });
+      console.log(`${name}: ${JSON.stringify(counts)}`);
+      expect(problems).toEqual([]);
+      for (const what of ["inputs", "kill", "pause"]) expect(counts[what], what).toBeGreaterThan(0);
+      await rm(folder, { recursive: true });
+    },
+    ms + 120_000,
+  );
+});
