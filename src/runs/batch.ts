@@ -1,6 +1,7 @@
 // A batch: the calls of one message. They run side by side; each result is written as it arrives, and the model gets them
 // in the order in which it asked.
 
+import { untilAborted } from "../base/abort.ts";
 import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
@@ -92,16 +93,6 @@ function stateChanges(turn: ActiveTurn): () => Draft[] {
     written = text;
     return [{ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set }];
   };
-}
-
-/** A tool that ignores its signal holds nobody up. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 /** At most so many at the same time, first come first served. */

@@ -1,5 +1,6 @@
 // One iteration's model call: the request, its attempts, and what is shown while the model speaks.
 
+import { untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import type { LiveDraft, NewMessage, Part, ToolCallPart } from "../events/index.ts";
 import { callsOf } from "../events/index.ts";
@@ -159,14 +160,4 @@ function failed(error: unknown): BoughError {
   const { message, code } = describeError(error);
   const data = code === undefined ? {} : { code };
   return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
-}
-
-/** A provider that ignores the signal holds nobody up. */
-function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
