@@ -1,0 +1,96 @@
+// Reading what a request says: never more than is allowed, whatever it claims about its length.
+
+import * as v from "valibot";
+import { BoughError } from "../base/errors.ts";
+import { checkJson } from "../base/json.ts";
+import { issueText } from "../wire/index.ts";
+import { Refusal } from "./refusal.ts";
+
+const forbiddenKeys = new Set(["__proto__"]);
+
+/** The bytes of the body; `limit_exceeded` as soon as there are too many. */
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "identity")
+    throw new Refusal("media_type_refused", "Bodies are not compressed.");
+  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  if (request.body) {
+    const reader = request.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read().catch(endedEarly);
+      if (done) break;
+      size += value.byteLength;
+      if (size > limit) {
+        void reader.cancel().catch(() => {});
+        throw tooLarge(limit);
+      }
+      chunks.push(value);
+    }
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}
+
+/** The JSON body as the schema wants it. Only `application/json` is taken: what a foreign page's form can send is not that. */
+export async function readJson(
+  request: Request,
+  schema: v.GenericSchema,
+  options: { limit: number; depth: number; optional: boolean },
+): Promise<unknown> {
+  const bytes = await readBytes(request, options.limit);
+  if (bytes.length === 0 && options.optional) return parse(schema, {});
+  const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+  if (type !== "application/json") throw new Refusal("media_type_refused", "The body must be application/json.");
+  return parse(schema, parseJson(decodeText(bytes), options.depth));
+}
+
+/** A JSON text, not too deep, without keys that change what an object is. */
+export function parseJson(text: string, depth: number): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Refusal("invalid_argument", "The body is not JSON.");
+  }
+  checkJson(value, "The body", { depth, forbidden: forbiddenKeys });
+  return value;
+}
+
+export function parse<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, value, { abortEarly: true });
+  if (result.success) return result.output;
+  throw new BoughError("invalid_argument", issueText(result.issues));
+}
+
+/** The query as the schema wants it; a key that comes twice is refused. */
+export function readQuery(url: URL, schema: v.GenericSchema): unknown {
+  const query: Record<string, string> = Object.create(null);
+  for (const [key, value] of url.searchParams) {
+    if (key === "__proto__" || key in query) throw new Refusal("invalid_argument", "The query is not valid.");
+    query[key] = value;
+  }
+  return parse(schema, { ...query });
+}
+
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Refusal("invalid_argument", "The body is not UTF-8.");
+  }
+}
+
+function endedEarly(): never {
+  throw new Refusal("invalid_argument", "The body ended early.");
+}
+
+function tooLarge(limit: number): Refusal {
+  return new Refusal("limit_exceeded", `The body is larger than ${limit} bytes.`, { limit });
+}

@@ -1,0 +1,146 @@
+// Definitions: agents that were stored over the wire. Each is the row of a session in a namespace of its own, so that every
+// store keeps them and every node sees them; the row's version says whether a built agent is still the one that is meant.
+
+import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import { type ModelChoice, resolveModel } from "../models/index.ts";
+import type { Session, Sessions } from "../sessions/index.ts";
+import type { ToolSet } from "../tools/index.ts";
+import type { AgentBody, AgentConfig, AgentSummary } from "../wire/index.ts";
+import type { ServerOptions } from "./options.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface Definition extends AgentBody {
+  readonly config: AgentConfig;
+  readonly version: number;
+}
+
+/** What a new definition says. */
+export interface NewDefinition {
+  readonly agentId?: string | undefined;
+  readonly name?: string | undefined;
+  readonly config: AgentConfig;
+  readonly metadata?: JsonObject | undefined;
+}
+
+type Allowed = NonNullable<ServerOptions["definitions"]>;
+
+export class Definitions {
+  readonly #rows: Sessions;
+  readonly #allowed: Allowed;
+  readonly #now: () => number;
+
+  constructor(options: { rows: Sessions; allowed: Allowed; now: () => number }) {
+    this.#rows = options.rows;
+    this.#allowed = options.allowed;
+    this.#now = options.now;
+  }
+
+  async create({ agentId, name, config, metadata }: NewDefinition): Promise<Definition> {
+    await this.#check(config);
+    const state = {
+      config: config as JsonObject,
+      updatedAt: this.#now(),
+      ...(name !== undefined && { name }),
+      ...(metadata && { metadata }),
+    };
+    try {
+      return describe(await this.#rows.createSession(agentId, { state }));
+    } catch (error) {
+      if (BoughError.is(error, "session_exists")) throw agentExists(agentId!);
+      throw error;
+    }
+  }
+
+  async find(agentId: string): Promise<Definition | undefined> {
+    try {
+      return describe(await this.#rows.getSession(agentId));
+    } catch (error) {
+      if (BoughError.is(error, "session_not_found")) return undefined;
+      throw error;
+    }
+  }
+
+  async list(): Promise<AgentSummary[]> {
+    const found: AgentSummary[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#rows.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
+      found.push(...page.sessions.map((row) => summaryOf(describe(row))));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  async update(agentId: string, config: AgentConfig): Promise<Definition> {
+    await this.#check(config);
+    const state = { config: config as JsonObject, updatedAt: this.#now() };
+    return describe(await this.#rows.updateSession(agentId, { state }).catch(notFound(agentId)));
+  }
+
+  async delete(agentId: string): Promise<void> {
+    await this.#rows.deleteSession(agentId).catch(notFound(agentId));
+  }
+
+  /** What a name means as a model. */
+  model(name: string): ModelChoice {
+    const { models } = this.#allowed;
+    if (!models) return name;
+    if (!Object.hasOwn(models, name)) throw new BoughError("invalid_argument", "The server offers no such model.");
+    return models[name]!;
+  }
+
+  /** The tools that the names stand for. */
+  tools(names: readonly string[] = []): ToolSet {
+    const { tools = {} } = this.#allowed;
+    const unknown = names.find((name) => !Object.hasOwn(tools, name));
+    if (unknown !== undefined) throw new BoughError("invalid_argument", "The server offers no such tool.");
+    return Object.fromEntries(names.map((name) => [name, (tools as Record<string, ToolSet[string]>)[name]!]));
+  }
+
+  /** A definition that could never run is refused when it is made. */
+  async #check(config: AgentConfig): Promise<void> {
+    this.tools(config.tools);
+    try {
+      await resolveModel(this.model(config.model));
+    } catch {
+      throw new BoughError("invalid_argument", "The server can't use that model.");
+    }
+  }
+}
+
+function describe({ id, createdAt, version, state }: Session): Definition {
+  const { config, name, updatedAt, metadata } = state as JsonObject & { config: AgentConfig; metadata?: JsonObject };
+  return {
+    id,
+    source: "stored",
+    createdAt,
+    version,
+    config,
+    ...(typeof updatedAt === "number" && { updatedAt }),
+    ...(typeof name === "string" && { name }),
+    ...(metadata && { metadata }),
+  };
+}
+
+function summaryOf({ config: _config, version: _version, ...summary }: Definition): AgentSummary {
+  return summary;
+}
+
+export function definitionBody({ version: _version, ...body }: Definition): AgentBody {
+  return body;
+}
+
+export function agentExists(agentId: string): Refusal {
+  return new Refusal("agent_exists", `There is an agent "${agentId}" already.`, { agentId });
+}
+
+export function agentNotFound(agentId: string): Refusal {
+  return new Refusal("agent_not_found", `There is no agent "${agentId}".`, { agentId });
+}
+
+function notFound(agentId: string) {
+  return (error: unknown): never => {
+    throw BoughError.is(error, "session_not_found") ? agentNotFound(agentId) : error;
+  };
+}

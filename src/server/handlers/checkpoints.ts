@@ -1,0 +1,46 @@
+import { BoughError } from "../../base/errors.ts";
+import type { Checkpoint } from "../../sessions/index.ts";
+import type { CheckpointBody } from "../../wire/index.ts";
+import type { Exchange } from "../exchange.ts";
+import { branchBody, branchInfoBody, stateBody } from "../pictures.ts";
+
+export const checkpointHandlers = {
+  async listCheckpoints({ tenant, ref }: Exchange) {
+    return { checkpoints: (await tenant.sessions.listCheckpoints(ref)) satisfies CheckpointBody[] };
+  },
+  saveCheckpoint({ tenant, ref, body }: Exchange): Promise<CheckpointBody> {
+    const { checkpointId, label } = body as { checkpointId?: string; label?: string };
+    return tenant.sessions.saveCheckpoint(ref, {
+      ...(checkpointId !== undefined && { id: checkpointId }),
+      ...(label !== undefined && { label }),
+    });
+  },
+  async loadCheckpoint(exchange: Exchange) {
+    const { tenant, ref } = exchange;
+    const checkpoint = await find(exchange);
+    const branch = await tenant.sessions.loadBranch(ref.sessionId, ref.branchId, { at: checkpoint.seq });
+    return { checkpoint, ...stateBody({ branch, active: null }, Number.POSITIVE_INFINITY) };
+  },
+  async forkCheckpoint(exchange: Exchange) {
+    const { tenant, ref, body } = exchange;
+    const agent = await exchange.agent();
+    const { seq } = await find(exchange);
+    const { id } = await agent.forkBranch({ ...ref, fromSeq: seq, ...(body as { newBranchId?: string }) });
+    return branchBody(await tenant.sessions.getBranch(ref.sessionId, id));
+  },
+  async revertCheckpoint(exchange: Exchange) {
+    const { tenant, ref } = exchange;
+    const { seq, id } = await find(exchange);
+    return branchInfoBody(await tenant.sessions.revertBranch({ ...ref, toSeq: seq, checkpointId: id }));
+  },
+};
+
+async function find(exchange: Exchange): Promise<Checkpoint> {
+  const { tenant, ref } = exchange;
+  const checkpointId = exchange.param("checkpointId");
+  const found = (await tenant.sessions.listCheckpoints(ref)).find(({ id }) => id === checkpointId);
+  if (found) return found;
+  throw new BoughError("checkpoint_not_found", `Branch "${ref.branchId}" has no checkpoint "${checkpointId}".`, {
+    data: { ...ref, checkpointId },
+  });
+}

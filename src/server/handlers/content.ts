@@ -1,0 +1,72 @@
+import { BoughError } from "../../base/errors.ts";
+import { readBytes } from "../body.ts";
+import type { Exchange } from "../exchange.ts";
+import { mediaTypeOf } from "../media-type.ts";
+import { contentBody } from "../pictures.ts";
+import { Refusal } from "../refusal.ts";
+
+export const contentHandlers = {
+  async listContent({ tenant, ref }: Exchange) {
+    return { content: (await tenant.sessions.listContent(ref)).map(contentBody) };
+  },
+  async uploadContent(exchange: Exchange) {
+    const { tenant, ref } = exchange;
+    const { bytes, name } = await readUpload(exchange);
+    if (bytes.length === 0) throw new Refusal("invalid_argument", "There is no file in the request.");
+    // What a client says about the type is nobody's evidence.
+    const upload = { bytes, mediaType: mediaTypeOf(bytes), ...(name !== undefined && { name }) };
+    return contentBody(await tenant.sessions.putContent(ref, upload));
+  },
+  async downloadContent(exchange: Exchange) {
+    const { content, bytes } = await exchange.tenant.sessions.getContent(exchange.ref, exchange.param("contentId"));
+    return new Response(bytes as Uint8Array<ArrayBuffer>, {
+      headers: {
+        "content-type": content.mediaType,
+        "content-length": String(bytes.length),
+        "content-disposition": `attachment; filename*=UTF-8''${encodeName(content.name ?? content.id)}`,
+      },
+    });
+  },
+  async deleteContent(exchange: Exchange) {
+    const { tenant, ref } = exchange;
+    const contentId = exchange.param("contentId");
+    if (await tenant.sessions.deleteContent(ref, contentId)) return;
+    throw new BoughError("content_not_found", `Branch "${ref.branchId}" has no content "${contentId}" of its own.`, {
+      data: { ...ref, contentId },
+    });
+  },
+};
+
+async function readUpload({ request, limits }: Exchange): Promise<{ bytes: Uint8Array; name?: string }> {
+  const type = request.headers.get("content-type") ?? "";
+  const bytes = await readBytes(request, limits.uploadBytes);
+  if (!/^multipart\//i.test(type)) {
+    const name = decodeName(request.headers.get("x-filename") ?? "");
+    return { bytes, ...(name && { name: checkName(name) }) };
+  }
+  const form = await new Response(bytes, { headers: { "content-type": type } }).formData().catch(() => undefined);
+  const file = form?.get("file");
+  if (!file || typeof file === "string") throw new Refusal("invalid_argument", "The form has no field `file`.");
+  return { bytes: new Uint8Array(await file.arrayBuffer()), ...(file.name && { name: checkName(file.name) }) };
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const notInNames = /[\u0000-\u001f\u007f]|[\ud800-\udfff]/gu;
+
+/** A name is shown, never a path. */
+function checkName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1)!.replace(notInNames, "");
+  return [...last].slice(0, 255).join("");
+}
+
+function encodeName(name: string): string {
+  return encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
+}
+
+function decodeName(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new Refusal("invalid_argument", "The file name is not valid.");
+  }
+}

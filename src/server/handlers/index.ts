@@ -1,0 +1,27 @@
+import type { RouteName } from "../../wire/index.ts";
+import type { Exchange, Handler } from "../exchange.ts";
+import { openApi } from "../openapi.ts";
+import { agentHandlers } from "./agents.ts";
+import { branchHandlers } from "./branches.ts";
+import { checkpointHandlers } from "./checkpoints.ts";
+import { contentHandlers } from "./content.ts";
+import { liveHandlers } from "./live.ts";
+import { runHandlers } from "./runs.ts";
+import { sessionHandlers } from "./sessions.ts";
+
+/** One for every route of the table. */
+export const handlers: Readonly<Record<RouteName, Handler>> = {
+  health: () => ({ status: "ok" }),
+  async ready({ tenant }: Exchange) {
+    await tenant.sessions.listSessions({ limit: 1 });
+    return { status: "ok" };
+  },
+  openapi: () => openApi(),
+  ...sessionHandlers,
+  ...branchHandlers,
+  ...checkpointHandlers,
+  ...contentHandlers,
+  ...runHandlers,
+  ...liveHandlers,
+  ...agentHandlers,
+};

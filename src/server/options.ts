@@ -1,0 +1,77 @@
+// What a server can be told, and what it does when it is told nothing.
+
+import type { Agent, AgentOptions } from "../agent/index.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Store } from "../log/store.ts";
+import type { ModelChoice } from "../models/index.ts";
+import type { ToolSet } from "../tools/index.ts";
+import type { Authenticate } from "./auth.ts";
+
+export interface ServerLimits {
+  /** Bytes of a JSON body (default 1 MiB). */
+  readonly bodyBytes: number;
+  /** Bytes of an upload (default 20 MiB). */
+  readonly uploadBytes: number;
+  /** How deep JSON may be nested (default 64). */
+  readonly depth: number;
+  /** Requests of a tenant in a second, on average (default 200) … */
+  readonly requestsPerSecond: number;
+  /** … and at once (default 1,000). */
+  readonly burst: number;
+  /** Connections at the same time, of all (default 10,000). */
+  readonly connections: number;
+  /** Streams and sockets of a tenant at the same time (default 2,048). */
+  readonly streams: number;
+  /** Runs of a tenant at the same time in this process (default 256). */
+  readonly runs: number;
+  /** Inputs that wait for one branch (default 16). */
+  readonly queue: number;
+  /** Bytes that wait for one reader before it is dropped (default 1 MiB). */
+  readonly bufferBytes: number;
+  /** Bytes of one WebSocket frame from a client (default 256 KiB). */
+  readonly frameBytes: number;
+  /** How often a quiet stream shows a sign of life, and whether its reader still may read is asked (default 15 s). */
+  readonly heartbeatMs: number;
+}
+
+export const defaultLimits: ServerLimits = {
+  bodyBytes: 1024 * 1024,
+  uploadBytes: 20 * 1024 * 1024,
+  depth: 64,
+  requestsPerSecond: 200,
+  burst: 1000,
+  connections: 10_000,
+  streams: 2048,
+  runs: 256,
+  queue: 16,
+  bufferBytes: 1024 * 1024,
+  frameBytes: 256 * 1024,
+  heartbeatMs: 15_000,
+};
+
+export interface ServerOptions {
+  /**
+   * By id. Options become one agent for each tenant, on the server's store. An agent that exists already keeps its own
+   * store, so it must be the only store there is, and can't be shared by tenants.
+   */
+  readonly agents?: Readonly<Record<string, Agent | AgentOptions>>;
+  /** A store, a directory or a URL; by default the store of the agents given, or memory. */
+  readonly store?: Store | string;
+  /** Who asks; by default whoever has the token. */
+  readonly auth?: Authenticate;
+  /** The token of the default authentication; by default 256 bits of chance. */
+  readonly token?: string;
+  /** Host names this server answers to, without ports (default localhost, 127.0.0.1 and [::1]); "*" for all. */
+  readonly hosts?: readonly string[];
+  /** Origins whose pages may ask (default none but the server's own). */
+  readonly origins?: readonly string[];
+  readonly limits?: Partial<ServerLimits>;
+  /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
+  readonly definitions?: {
+    readonly tools?: ToolSet;
+    readonly models?: Readonly<Record<string, ModelChoice>>;
+  };
+  /** Where failures of the server go (default the console). */
+  readonly logger?: Pick<Console, "warn">;
+  readonly clock?: Clock;
+}

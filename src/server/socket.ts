@@ -1,0 +1,164 @@
+// Socket: one WebSocket connection, whatever library carries it. Down go the frames of the branch's stream; up come inputs,
+// interrupts and responses.
+//   K1. A client's frames are worked on one after the other; each that can be read gets one reply.
+//   K2. Whether the client may still do what it asks is looked up for every frame, and now and then without one.
+//   K3. A connection that takes nothing for a whole heartbeat, or gives no sign of life, is dropped.
+
+import { type ClientFrame, clientFrameSchema, closeCodes, type Frame, type ReplyFrame } from "../wire/index.ts";
+import { parse, parseJson } from "./body.ts";
+import type { Exchange, Held } from "./exchange.ts";
+import { interrupt, respond, submit } from "./handlers/runs.ts";
+import type { Reader } from "./reader.ts";
+import { problemOf, Refusal } from "./refusal.ts";
+
+/** The library's side of a connection. */
+export interface SocketEnd {
+  /** Resolves when the text has left this process. */
+  send(text: string): Promise<void>;
+  close(code: number, reason: string): void;
+  /** Drops the connection without a word. */
+  destroy(): void;
+  /** Asks for a sign of life. */
+  ping(): void;
+}
+
+export interface SocketOptions {
+  readonly exchange: Exchange;
+  readonly held: Held;
+  readonly after: number;
+  readonly connection: SocketEnd;
+  /** Counts a frame as a request; throws when there are too many. */
+  readonly take: () => void;
+}
+
+/** Frames of a client that may wait for those before them. */
+const waitingFrames = 64;
+
+export class Socket {
+  readonly #options: SocketOptions;
+  readonly #left = new AbortController();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #reader: Reader | undefined;
+  #isSending = false;
+  #isAlive = true;
+  #waiting = 0;
+  #work = Promise.resolve();
+
+  constructor(options: SocketOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#look(), options.exchange.limits.heartbeatMs);
+    this.#timer.unref?.();
+    void this.#stream();
+  }
+
+  /** A text frame of the client. */
+  message(text: string): void {
+    this.#isAlive = true;
+    if (this.#waiting >= waitingFrames) {
+      this.#options.connection.close(closeCodes.refused, "rate_limited");
+      return;
+    }
+    this.#waiting++;
+    this.#work = this.#work.then(async () => {
+      await this.#receive(text);
+      this.#waiting--;
+    });
+  }
+
+  /** The client is there. */
+  pong(): void {
+    this.#isAlive = true;
+  }
+
+  /** The connection is gone. */
+  closed(): void {
+    clearInterval(this.#timer);
+    this.#left.abort();
+    this.#options.held.done();
+  }
+
+  /** K2, K3. */
+  async #look(): Promise<void> {
+    const { connection, held } = this.#options;
+    if (this.#isSending || !this.#isAlive) return connection.destroy();
+    this.#isAlive = false;
+    connection.ping();
+    if (!(await held.isAllowed())) this.#reader?.end("unauthorized");
+  }
+
+  async #stream(): Promise<void> {
+    const { exchange, after, connection } = this.#options;
+    const options = {
+      bufferBytes: exchange.limits.bufferBytes,
+      signal: this.#left.signal,
+      onAttached: (reader: Reader) => {
+        this.#reader = reader;
+      },
+    };
+    let last = "";
+    try {
+      const frames = await exchange.tenant.feeds.open(exchange.ref, after, options);
+      for (let batch = await frames.next(); !batch.done; batch = await frames.next()) {
+        for (const { json } of batch.value) await this.#send(json);
+        last = batch.value.at(-1)!.json;
+      }
+      connection.close(...closingOf(JSON.parse(last)));
+    } catch (error) {
+      const problem = problemOf(error);
+      await this.#send(JSON.stringify({ type: "reset", problem } satisfies Frame)).catch(() => {});
+      connection.close(closeCodes.refused, problem.code);
+    } finally {
+      this.closed();
+    }
+  }
+
+  async #send(text: string): Promise<void> {
+    this.#isSending = true;
+    await this.#options.connection.send(text);
+    this.#isSending = false;
+  }
+
+  /** K1. */
+  async #receive(text: string): Promise<void> {
+    const { exchange, held, connection, take } = this.#options;
+    let frame: ClientFrame;
+    try {
+      frame = parse(clientFrameSchema, parseJson(text, exchange.limits.depth));
+    } catch {
+      return connection.close(closeCodes.badFrame, "invalid_argument");
+    }
+    if (!(await held.isAllowed())) return connection.close(closeCodes.refused, "unauthorized");
+    const id = frame.id === undefined ? {} : { id: frame.id };
+    const reply = (status: number, body: unknown): ReplyFrame => ({ type: "reply", ...id, status, body });
+    try {
+      take();
+      const answer = await perform(exchange, frame);
+      await connection.send(JSON.stringify(reply(frame.type === "response" ? 200 : 202, answer)));
+    } catch (error) {
+      const problem = problemOf(error);
+      await connection.send(JSON.stringify(reply(problem.status, problem))).catch(() => {});
+    }
+  }
+}
+
+async function perform(exchange: Exchange, frame: ClientFrame): Promise<unknown> {
+  if (!exchange.identity.scopes.includes("run")) throw new Refusal("forbidden", 'Scope "run" is needed.');
+  if (frame.type === "input") {
+    const { type: _type, id: _id, key, ...body } = frame;
+    return submit(exchange, body, key);
+  }
+  if (frame.type === "interrupt") {
+    const { type: _type, id: _id, ...body } = frame;
+    return interrupt(exchange, body);
+  }
+  const { interactionId, answer } = frame;
+  return respond(exchange, { interactionId, answer });
+}
+
+/** How a stream that ended with this frame is closed. */
+function closingOf(last: Frame): [code: number, reason: string] {
+  if (last.type === "reset") return [closeCodes.refused, "reset"];
+  if (last.type !== "end") return [closeCodes.normal, ""];
+  if (last.reason === "slow") return [closeCodes.tryLater, "slow"];
+  return last.reason === "unauthorized" ? [closeCodes.refused, last.reason] : [closeCodes.goingAway, last.reason];
+}

@@ -1,0 +1,247 @@
+// Submissions: the runs that this process was asked for over the wire, and the inputs that wait to become one.
+//   M1. The store decides who has a branch; what is held here are only handles.
+//   M2. An input with a key begins at most one turn: its first message has an id made from the key, which a log takes once,
+//       whichever process asks and however often.
+//   M3. Inputs that wait for a branch start in the order in which they came. They wait in this process only.
+
+import { createHash } from "node:crypto";
+import type { Agent } from "../agent/index.ts";
+import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { NewMessage, Part } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import type { Run, RunConfig } from "../runs/index.ts";
+import { holdBranch } from "../sessions/branches.ts";
+import type { Context } from "../sessions/context.ts";
+import { readEvents } from "../sessions/history.ts";
+import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
+import { heldBy } from "./pictures.ts";
+import { Refusal } from "./refusal.ts";
+import { branchKey } from "./running-messages.ts";
+
+export interface Submission {
+  readonly agent: Agent;
+  readonly ref: BranchRef;
+  readonly body: InputBody;
+  /** The idempotency key. */
+  readonly key?: string;
+}
+
+interface Prepared {
+  readonly agent: Agent;
+  readonly ref: BranchRef;
+  readonly inputId: string;
+  readonly messages: readonly NewMessage[] | undefined;
+  readonly config: RunConfig | undefined;
+  readonly metadata: JsonObject;
+}
+
+/** How often a run in the way is interrupted before giving up, and how often one of another process is looked after. */
+const interruptions = 10;
+const pollMs = 100;
+const rememberedKeys = 10_000;
+const fingerprintKey = "inputFingerprint";
+
+export class Submissions {
+  readonly #context: Context;
+  readonly #limits: { readonly runs: number; readonly queue: number };
+  readonly #warn: (message: string, error: unknown) => void;
+  readonly #active = new Map<string, Run>();
+  readonly #queues = new Map<string, Prepared[]>();
+  readonly #keyed = new Map<string, { fingerprint: string; answer: Promise<InputAnswer> }>();
+  readonly #over = new AbortController();
+  /** Runs that don't have their branch yet. */
+  #starting = 0;
+
+  constructor(options: {
+    context: Context;
+    limits: { readonly runs: number; readonly queue: number };
+    warn: (message: string, error: unknown) => void;
+  }) {
+    this.#context = options.context;
+    this.#limits = options.limits;
+    this.#warn = options.warn;
+  }
+
+  /** Starts a run, or says why not; returns when the run has the branch. */
+  submit(submission: Submission): Promise<InputAnswer> {
+    const { body, key, ref } = submission;
+    if (key === undefined) return this.#admit(this.#prepare(submission, this.#context.ids.next()), body.ifActive);
+    const inputId = `in-${hash(`${ref.branchId}\n${key}`).slice(0, 32)}`;
+    const place = JSON.stringify([ref.sessionId, inputId]);
+    const fingerprint = hash(JSON.stringify(body));
+    const known = this.#keyed.get(place);
+    if (known) {
+      if (known.fingerprint !== fingerprint) throw new Refusal("idempotency_conflict");
+      return known.answer;
+    }
+    const answer = this.#submitOnce(submission, inputId, fingerprint);
+    this.#keyed.set(place, { fingerprint, answer });
+    answer.catch(() => this.#keyed.delete(place));
+    if (this.#keyed.size > rememberedKeys) this.#keyed.delete(this.#keyed.keys().next().value!);
+    return answer;
+  }
+
+  /** Holds the handle of a run until it is over. */
+  track(ref: BranchRef, run: Run): void {
+    const key = branchKey(ref);
+    this.#active.set(key, run);
+    const done = () => {
+      if (this.#active.get(key) === run) this.#active.delete(key);
+    };
+    run.result.then(done, done);
+  }
+
+  async interrupt(agent: Agent, ref: BranchRef, body: InterruptBody): Promise<InterruptAnswer> {
+    const { expectedRunId, reason = "interrupted by client" } = body;
+    const request = { reason, ...(expectedRunId !== undefined && { runId: expectedRunId }) };
+    const { outcome, runId } = await agent.interrupt(ref, request);
+    return { status: outcome, ...(runId !== undefined && { runId }) };
+  }
+
+  /** Nothing that waits is started any more. Runs are the agents' to hand over. */
+  close(): void {
+    this.#over.abort();
+    this.#queues.clear();
+  }
+
+  #prepare({ agent, ref, body }: Submission, inputId: string, more: JsonObject = {}): Prepared {
+    const config = body.config as RunConfig | undefined;
+    return {
+      agent,
+      ref,
+      inputId,
+      messages: messagesOf(body, inputId),
+      config,
+      metadata: { ...body.metadata, ...more },
+    };
+  }
+
+  /** M2. */
+  async #submitOnce(submission: Submission, inputId: string, fingerprint: string): Promise<InputAnswer> {
+    const { ref, body } = submission;
+    const earlier = await this.#findInput(ref, inputId, fingerprint);
+    if (earlier) return earlier;
+    try {
+      return await this.#admit(this.#prepare(submission, inputId, { [fingerprintKey]: fingerprint }), body.ifActive);
+    } catch (error) {
+      const isTaken = BoughError.is(error, "event_conflict") || BoughError.is(error, "run_active");
+      const meanwhile = isTaken ? await this.#findInput(ref, inputId, fingerprint) : undefined;
+      if (meanwhile) return meanwhile;
+      throw error;
+    }
+  }
+
+  async #findInput(ref: BranchRef, inputId: string, fingerprint: string): Promise<InputAnswer | undefined> {
+    const { messages, uncommittedTurn: open, stagedTurns, turns } = await holdBranch(this.#context, ref);
+    const unclosed = [...stagedTurns, ...(open ? [open] : [])];
+    const all = [...messages, ...unclosed.flatMap((turn) => turn.messages)];
+    const turnId = all.findLast(({ id }) => id === inputId)?.turnId;
+    if (turnId === undefined) return undefined;
+    const from = [...turns, ...unclosed].find(({ id }) => id === turnId)?.from ?? 1;
+    const [begun] = await readEvents(this.#context, ref, { after: from - 1, limit: 1 });
+    if (begun?.type !== "turn.started") return undefined;
+    if (begun.metadata?.[fingerprintKey] !== fingerprint) throw new Refusal("idempotency_conflict");
+    return { inputId, status: "started", ...(begun.runId !== undefined && { runId: begun.runId }) };
+  }
+
+  async #admit(prepared: Prepared, ifActive: InputBody["ifActive"] = "reject"): Promise<InputAnswer> {
+    const { inputId, ref } = prepared;
+    const key = branchKey(ref);
+    const queue = this.#queues.get(key);
+    if (ifActive === "queue" && queue) return this.#enqueue(queue, prepared);
+    for (let tries = 0; ; tries++) {
+      try {
+        return { inputId, status: "started", runId: await this.#start(prepared) };
+      } catch (error) {
+        if (!BoughError.is(error, "run_active") || ifActive === "reject") throw error;
+        if (ifActive === "queue") return this.#enqueue(this.#queues.get(key), prepared);
+        if (tries === interruptions) throw error;
+        const runId = String(error.data.runId);
+        await prepared.agent.interrupt(ref, { runId, reason: "superseded by another input" });
+        await this.#whileHeld(ref);
+      }
+    }
+  }
+
+  /** Starts it and waits until it has the branch; whatever kept it from that is thrown. */
+  async #start({ agent, ref, messages, config, metadata }: Prepared): Promise<string> {
+    if (this.#over.signal.aborted) throw new BoughError("store_closed", "The server is closing.");
+    if (this.#active.size + this.#starting >= this.#limits.runs) {
+      throw new Refusal("rate_limited", "Too many runs are active.", { retryAfterMs: 1000 });
+    }
+    const kept = Object.keys(metadata).length > 0 ? { metadata } : {};
+    this.#starting++;
+    try {
+      const run = agent.run(messages, { ...ref, ...kept, questions: "wait", ...(config && { config }) });
+      for await (const event of run) if (event.type === "run-start") break;
+      this.track(ref, run);
+      return run.runId;
+    } finally {
+      this.#starting--;
+    }
+  }
+
+  #enqueue(queue: Prepared[] | undefined, prepared: Prepared): InputAnswer {
+    const { inputId, ref } = prepared;
+    const waiting = queue ?? [];
+    if (waiting.length >= this.#limits.queue) throw new Refusal("queue_full");
+    waiting.push(prepared);
+    if (!queue) {
+      this.#queues.set(branchKey(ref), waiting);
+      void this.#work(ref, waiting);
+    }
+    return { inputId, status: "queued" };
+  }
+
+  /** M3. */
+  async #work(ref: BranchRef, queue: Prepared[]): Promise<void> {
+    while (queue.length > 0 && !this.#over.signal.aborted) {
+      await this.#whileHeld(ref);
+      try {
+        await this.#start(queue[0]!);
+        queue.shift();
+      } catch (error) {
+        if (BoughError.is(error, "run_active")) continue;
+        if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
+        else {
+          this.#warn("An input that waited for its branch could not be started:", error);
+          queue.shift();
+        }
+      }
+    }
+    this.#queues.delete(branchKey(ref));
+  }
+
+  /** Resolves when nobody has the branch, as far as can be seen. */
+  async #whileHeld(ref: BranchRef): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      const own = this.#active.get(branchKey(ref));
+      if (own) await Promise.race([own.result.catch(() => {}), aborted(signal)]);
+      else if (await heldBy(this.#context, ref).catch(() => undefined)) await this.#context.clock.sleep(pollMs, signal);
+      else return;
+    }
+  }
+}
+
+/** The first message has the input's id. Nothing, or an empty text or list, resumes. */
+function messagesOf({ input }: InputBody, inputId: string): readonly NewMessage[] | undefined {
+  if (input === undefined || input.length === 0) return undefined;
+  const isList = typeof input !== "string" && "role" in input[0]!;
+  const messages = isList
+    ? (input as readonly NewMessage[])
+    : [{ role: "user" as const, content: input as readonly Part[] }];
+  return messages.map((message, i) => (i === 0 ? { ...message, id: inputId } : message));
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,180 @@
+// What a request may say. Everything is strict: a key that nobody knows is refused, not ignored.
+
+import * as v from "valibot";
+import type { JsonObject } from "../base/json.ts";
+
+/** Ids that can stand in a path: no separators, no control characters, no leading "~" (the server's own), no dots only. */
+export const idSchema = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.maxLength(128),
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f/\\]+$/u),
+  v.check((id) => !/[\ud800-\udfff]/u.test(id)),
+);
+
+const text = (max: number) => v.pipe(v.string(), v.maxLength(max));
+const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
+const positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000_000));
+/** Looked at as a whole: a record schema would leave out the keys that must be refused. */
+const object = v.custom<JsonObject>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  "an object",
+);
+const metadata = v.optional(object);
+
+const number = v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number));
+const flag = v.pipe(
+  v.picklist(["true", "false"]),
+  v.transform((value) => value === "true"),
+);
+const pageSize = v.optional(v.pipe(number, v.minValue(1), v.maxValue(1000)));
+
+const noQuery = v.strictObject({});
+/** A key of metadata that is searched for. */
+const filter = v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][\w.-]{0,63}$/)), text(1024));
+
+const details = {
+  name: v.optional(text(1024)),
+  description: v.optional(text(16_384)),
+  tags: v.optional(v.pipe(v.array(text(256)), v.maxLength(64))),
+  metadata,
+};
+
+const partOptions = { providerOptions: v.optional(object) };
+const textPart = v.strictObject({ type: v.literal("text"), text: v.string(), ...partOptions });
+const filePart = v.strictObject({
+  type: v.literal("file"),
+  /** A `bough-content://` reference or base64 text; never an address that the server would have to fetch. */
+  data: v.pipe(
+    v.string(),
+    v.check((data) => !/^\s*(?!bough-content:)[a-z][a-z0-9+.-]*:/i.test(data)),
+  ),
+  mediaType: v.pipe(text(256), v.minLength(1)),
+  filename: v.optional(text(1024)),
+  ...partOptions,
+});
+const parts = v.pipe(v.array(v.variant("type", [textPart, filePart])), v.minLength(1));
+const saying = v.union([v.pipe(v.string(), v.minLength(1)), parts]);
+/** A person's message. What an agent said or a tool returned is never taken from a client. */
+const userMessage = v.strictObject({ role: v.literal("user"), content: saying });
+
+const limits = v.strictObject({
+  iterations: v.optional(v.pipe(positive, v.maxValue(1000))),
+  parallelTools: v.optional(v.pipe(positive, v.maxValue(64))),
+  answerMs: v.optional(positive),
+  turnMs: v.optional(positive),
+});
+
+const settings = {
+  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(10))),
+  topP: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+  topK: v.optional(positive),
+  maxOutputTokens: v.optional(positive),
+  presencePenalty: v.optional(v.number()),
+  frequencyPenalty: v.optional(v.number()),
+  stop: v.optional(v.pipe(v.array(text(256)), v.maxLength(16))),
+  seed: v.optional(count),
+};
+
+/** How one run differs from its agent; only what JSON can say and a client may decide. */
+const runConfigSchema = v.strictObject({
+  ...settings,
+  addInstructions: v.optional(text(65_536)),
+  permissionMode: v.optional(v.picklist(["ask", "allow", "deny"])),
+  limits: v.optional(limits),
+});
+
+const inputFields = {
+  /** A text, the parts of one message, or messages; absent or empty resumes what was left open. */
+  input: v.optional(v.union([v.string(), parts, v.pipe(v.array(userMessage), v.maxLength(100))])),
+  /** What to do while another run is active (default "reject"). */
+  ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
+  config: v.optional(runConfigSchema),
+  metadata,
+};
+const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
+const responseFields = { interactionId: idSchema, answer: object };
+
+/** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */
+export const agentConfigSchema = v.strictObject({
+  model: v.pipe(text(256), v.regex(/^[^\s/]+\/\S+$/)),
+  instructions: v.optional(text(32_768)),
+  settings: v.optional(v.strictObject(settings)),
+  limits: v.optional(limits),
+  tools: v.optional(v.pipe(v.array(v.pipe(text(128), v.minLength(1))), v.maxLength(128))),
+});
+
+export const bodies = {
+  createSession: v.strictObject({ sessionId: v.optional(idSchema), metadata }),
+  searchSessions: v.strictObject({
+    metadata: v.optional(filter),
+    limit: v.optional(v.pipe(positive, v.maxValue(1000))),
+    cursor: v.optional(text(1024)),
+  }),
+  updateSession: v.strictObject({ metadata: object }),
+  createBranch: v.strictObject({ branchId: v.optional(idSchema), ...details }),
+  fork: v.strictObject({
+    newBranchId: v.optional(idSchema),
+    fromMessageId: v.optional(idSchema),
+    fromMessageIndex: v.optional(count),
+    fromSeq: v.optional(count),
+    state: v.optional(v.picklist(["fork-point", "current", "none"])),
+    ...details,
+  }),
+  updateBranch: v.strictObject({
+    name: v.optional(v.nullable(text(1024))),
+    description: v.optional(v.nullable(text(16_384))),
+    tags: v.optional(v.nullable(v.pipe(v.array(text(256)), v.maxLength(64)))),
+    metadata,
+  }),
+  revert: v.strictObject({
+    toMessageId: v.optional(idSchema),
+    toMessageIndex: v.optional(count),
+    toSeq: v.optional(count),
+  }),
+  saveCheckpoint: v.strictObject({ checkpointId: v.optional(idSchema), label: v.optional(text(1024)) }),
+  forkCheckpoint: v.strictObject({ newBranchId: v.optional(idSchema) }),
+  input: v.strictObject(inputFields),
+  interrupt: v.strictObject(interruptFields),
+  respond: v.strictObject(responseFields),
+  createAgent: v.strictObject({
+    agentId: v.optional(idSchema),
+    name: v.optional(text(1024)),
+    config: agentConfigSchema,
+    metadata,
+  }),
+  updateAgent: v.strictObject({ config: agentConfigSchema }),
+  empty: v.strictObject({}),
+};
+
+export const queries = {
+  none: noQuery,
+  listSessions: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
+  deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
+  events: v.strictObject({ after: v.optional(number), limit: pageSize }),
+  live: v.strictObject({ after: v.optional(number) }),
+  state: v.strictObject({ last: pageSize }),
+  runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
+};
+
+/** What a client sends over a WebSocket; `id` comes back with the reply. */
+export const clientFrameSchema = v.variant("type", [
+  v.strictObject({ type: v.literal("input"), id: v.optional(text(128)), key: v.optional(text(256)), ...inputFields }),
+  v.strictObject({ type: v.literal("interrupt"), id: v.optional(text(128)), ...interruptFields }),
+  v.strictObject({ type: v.literal("response"), id: v.optional(text(128)), ...responseFields }),
+]);
+
+export type AgentConfig = v.InferOutput<typeof agentConfigSchema>;
+export type InputBody = v.InferOutput<typeof bodies.input>;
+export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
+export type ResponseBody = v.InferOutput<typeof bodies.respond>;
+export type ClientFrame = v.InferOutput<typeof clientFrameSchema>;
+
+/** Where and what was expected, without what was received: that may be somebody's text. */
+export function issueText(issues: readonly v.BaseIssue<unknown>[]): string {
+  const [issue] = issues;
+  const path = issue?.path?.map(({ key }) => String(key).slice(0, 64)).join(".");
+  const where = path ? `"${path}"` : "The value";
+  return issue?.expected ? `${where} must be ${issue.expected}.` : `${where} is not valid.`;
+}

@@ -1,0 +1,31 @@
+// Reading server-sent events from text that comes in pieces of any size. What was cut off in the middle never counts.
+
+export interface ServerSentEvent {
+  readonly id?: string;
+  readonly data: string;
+}
+
+/** Give it the pieces in order; it gives back the events that are complete. */
+export class SseReader {
+  #rest = "";
+
+  read(piece: string): ServerSentEvent[] {
+    const blocks = (this.#rest + piece).split("\n\n");
+    this.#rest = blocks.pop()!;
+    return blocks.flatMap((block) => {
+      const event = parseBlock(block);
+      return event ? [event] : [];
+    });
+  }
+}
+
+function parseBlock(block: string): ServerSentEvent | undefined {
+  let id: string | undefined;
+  const data: string[] = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("id: ")) id = line.slice(4);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+  }
+  if (data.length === 0) return undefined;
+  return { data: data.join("\n"), ...(id !== undefined && { id }) };
+}
