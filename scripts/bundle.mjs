@@ -9,11 +9,15 @@ const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Subpaths by the name of their file in dist/: "index", "stores/file/index" … */
+/** Subpaths and commands by the name of their file in dist/: "index", "stores/file/index", "cli/main" … */
 const input = Object.fromEntries(
-  Object.values(manifest.exports)
-    .filter((target) => typeof target === "object")
-    .map(({ default: file }) => file.replace(/^\.\/dist\//, "").replace(/\.js$/, ""))
+  [
+    ...Object.values(manifest.exports)
+      .filter((target) => typeof target === "object")
+      .map(({ default: file }) => file),
+    ...Object.values(manifest.bin ?? {}),
+  ]
+    .map((file) => file.replace(/^\.\/dist\//, "").replace(/\.js$/, ""))
     .map((name) => [name, join(root, "src", `${name}.ts`)]),
 );
 

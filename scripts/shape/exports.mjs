@@ -23,6 +23,11 @@ function subpaths(manifest) {
     .map(([subpath, { types, default: code }]) => ({ subpath, types, code, source: sourceOf(code) }));
 }
 
+/** The commands, and the source each is built from. */
+function commands(manifest) {
+  return Object.entries(manifest.bin ?? {}).map(([name, code]) => ({ name, code, source: sourceOf(code) }));
+}
+
 const sourceOf = (code) => code?.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts");
 
 /** The doors a room has to the outside: `src/events/index.ts`, `src/stores/file/index.ts`, but not folders inside a room. */
@@ -55,13 +60,22 @@ function forgottenProblems(folder, manifest) {
   return problems;
 }
 
+function commandProblems(folder, { name, code, source }) {
+  if (!existsSync(join(folder, source))) return [`The command "${name}" has no source ${source}.`];
+  if (!existsSync(join(folder, code))) return [`The command "${name}" is ${code}, which the build does not make.`];
+  const isProgram = readFileSync(join(folder, code), "utf8").startsWith("#!/usr/bin/env node\n");
+  return isProgram ? [] : [`The command "${name}" needs "#!/usr/bin/env node" as the first line of ${source}.`];
+}
+
 export function checkExports(folder, manifest) {
   const promised = subpaths(manifest);
   const problems = [
     ...promised.flatMap((entry) => exportedProblems(folder, entry)),
+    ...commands(manifest).flatMap((command) => commandProblems(folder, command)),
     ...forgottenProblems(folder, manifest),
   ];
-  return { name: "exports", note: `${promised.length} subpaths`, problems };
+  const note = [`${promised.length} subpaths`, ...commands(manifest).map(({ name }) => `command ${name}`)].join(", ");
+  return { name: "exports", note, problems };
 }
 
 /** Without this, a file that was removed or renamed could be published for ever. What entries share is in chunks/. */
@@ -81,7 +95,7 @@ export function checkKnipEntries(folder, manifest) {
   const listed = JSON.parse(readFileSync(file, "utf8")).workspaces["."].entry.filter((entry) =>
     entry.startsWith("src/"),
   );
-  const sources = subpaths(manifest).map(({ source }) => source);
+  const sources = [...subpaths(manifest), ...commands(manifest)].map(({ source }) => source);
   const problems = [
     ...sources
       .filter((source) => !listed.includes(source))

@@ -1,0 +1,74 @@
+// The table of commands. A new one is a file in commands/ and a line here.
+
+import type { Group } from "./command.ts";
+
+const store: Group = {
+  summary: "check, migrate and copy stores",
+  commands: {
+    check: {
+      summary: "check what is stored, clean up after crashes, list problems",
+      load: async () => (await import("./commands/store-check.ts")).storeCheck,
+    },
+    migrate: {
+      summary: "bring a store to the newest version, creating it if need be",
+      load: async () => (await import("./commands/store-migrate.ts")).storeMigrate,
+    },
+    copy: {
+      summary: "copy sessions from one store to another and verify the copy",
+      load: async () => (await import("./commands/store-copy.ts")).storeCopy,
+    },
+  },
+};
+
+const sessions: Group = {
+  summary: "list, show, export, import and remove sessions",
+  commands: {
+    ls: {
+      summary: "list sessions, newest activity first",
+      load: async () => (await import("./commands/sessions-ls.ts")).sessionsLs,
+    },
+    show: {
+      summary: "show a session and its tree of branches",
+      load: async () => (await import("./commands/sessions-show.ts")).sessionsShow,
+    },
+    export: {
+      summary: "write whole sessions as JSON lines",
+      load: async () => (await import("./commands/sessions-export.ts")).sessionsExport,
+    },
+    import: {
+      summary: "read what export has written, and verify it",
+      load: async () => (await import("./commands/sessions-import.ts")).sessionsImport,
+    },
+    rm: {
+      summary: "remove sessions with all their branches",
+      load: async () => (await import("./commands/sessions-rm.ts")).sessionsRm,
+    },
+    prune: {
+      summary: "remove sessions without activity for some time",
+      load: async () => (await import("./commands/sessions-prune.ts")).sessionsPrune,
+    },
+  },
+};
+
+const events: Group = {
+  summary: "read logs",
+  commands: {
+    tail: {
+      summary: "print the newest events of a branch, and follow it",
+      load: async () => (await import("./commands/events-tail.ts")).eventsTail,
+    },
+  },
+};
+
+export const root: Group = {
+  summary: "durable sessions, branches and events for agents",
+  commands: {
+    store,
+    sessions,
+    events,
+    doctor: {
+      summary: "check this machine and a store, and say what to do",
+      load: async () => (await import("./commands/doctor.ts")).doctor,
+    },
+  },
+};

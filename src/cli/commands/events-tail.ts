@@ -1,0 +1,74 @@
+import { type LogEvent, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
+import { type Call, defineCommand, jsonArg, storeArg, wholeNumber } from "../command.ts";
+import { chooseStore, withStore } from "../store.ts";
+import { moment, shorten, type Terminal, visible } from "../terminal.ts";
+
+const pageSize = 1000;
+
+const tailArgs = {
+  session: { type: "positional", valueHint: "SESSION", required: true, description: "its id" },
+  branch: {
+    type: "positional",
+    valueHint: "BRANCH",
+    required: false,
+    description: "may be left out when there is only one",
+  },
+  after: { type: "string", valueHint: "N", description: "everything after this position (default: the last 20)" },
+  follow: { type: "boolean", alias: "f", description: "wait for more, until Ctrl-C" },
+  ...storeArg,
+  ...jsonArg,
+} as const;
+
+export const eventsTail = defineCommand({
+  args: tailArgs,
+  examples: ["events tail user-123", "events tail user-123 main --after 0 --json", "events tail user-123 main -f"],
+  async run(call) {
+    const { session: sessionId, branch: branchId } = call.args;
+    const scope: Scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
+    await withStore(chooseStore(call.args.store), {}, async (store) => tail(await openSessions(store), scope, call));
+    return 0;
+  },
+});
+
+async function tail(
+  sessions: Sessions,
+  scope: Scope,
+  { args, terminal, signal }: Call<typeof tailArgs>,
+): Promise<void> {
+  const show = (event: LogEvent) => terminal.print(args.json ? JSON.stringify(event) : lineOf(terminal, event));
+  let after: number;
+  if (args.after === undefined) {
+    const newest = (await sessions.events(scope, { reverse: true, limit: 20 })).reverse();
+    for (const event of newest) show(event);
+    after = newest.at(-1)?.seq ?? 0;
+  } else {
+    after = await showAll(sessions, scope, { after: wholeNumber(args.after, "after"), show, signal });
+  }
+  if (!args.follow) return;
+  for await (const event of sessions.watch(scope, { after, signal })) show(event);
+}
+
+async function showAll(
+  sessions: Sessions,
+  scope: Scope,
+  { after, show, signal }: { after: number; show: (event: LogEvent) => void; signal: AbortSignal },
+): Promise<number> {
+  for (let position = after; ; ) {
+    const page = await sessions.events(scope, { after: position, limit: pageSize });
+    for (const event of page) show(event);
+    position = page.at(-1)?.seq ?? position;
+    if (page.length < pageSize || signal.aborted) return position;
+  }
+}
+
+/** What every event of the branch has alike. */
+const envelope = new Set(["id", "sessionId", "branchId", "version", "channel", "direction"]);
+
+/** Position, time, kind, and the rest as far as there is room. */
+function lineOf(terminal: Terminal, event: LogEvent): string {
+  const { seq, type, at, ...more } = event as LogEvent & Record<string, unknown>;
+  const rest = Object.fromEntries(Object.entries(more).filter(([key]) => !envelope.has(key)));
+  const start = `${String(seq).padStart(6)}  ${moment(at as number)}  ${type.padEnd(20)}  `;
+  const room = Math.max(terminal.columns - start.length, 20);
+  return start + terminal.paint("dim", shorten(visible(JSON.stringify(rest)), room));
+}

@@ -1,0 +1,43 @@
+import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
+import { chooseStore, withStore } from "../store.ts";
+import { moment, printTable } from "../terminal.ts";
+
+export const sessionsLs = defineCommand({
+  args: {
+    limit: { type: "string", valueHint: "N", default: "50", description: "at most this many (default 50)" },
+    cursor: { type: "string", valueHint: "C", description: "go on where an earlier page ended" },
+    where: { type: "string", valueHint: "KEY=VALUE", description: "only sessions with this metadata" },
+    ...storeArg,
+    ...jsonArg,
+  },
+  examples: ["sessions ls", "sessions ls --where user=ada --limit 10", "sessions ls --store ./sessions --json"],
+  async run({ args, terminal }) {
+    const query = {
+      limit: wholeNumber(args.limit, "limit"),
+      ...(args.cursor !== undefined && { cursor: args.cursor }),
+      ...(args.where !== undefined && { metadata: pairOf(args.where) }),
+    };
+    if (query.limit === 0) throw misuse("--limit is at least 1.");
+    const page = await withStore(chooseStore(args.store), {}, (store) => store.listSessions(query));
+    if (args.json) {
+      terminal.print(JSON.stringify(page));
+      return 0;
+    }
+    if (page.sessions.length === 0) {
+      terminal.note("No sessions.");
+      return 0;
+    }
+    const rows = page.sessions.map(({ id, activeAt, createdAt, metadata }) => {
+      return [id, moment(activeAt), moment(createdAt), JSON.stringify(metadata)];
+    });
+    printTable(terminal, ["SESSION", "LAST ACTIVITY", "CREATED", "METADATA"], rows);
+    if (page.cursor !== undefined) terminal.note(`There are more: add --cursor ${page.cursor}`);
+    return 0;
+  },
+});
+
+function pairOf(text: string): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw misuse(`--where is KEY=VALUE, not "${text}".`);
+  return { [text.slice(0, at)]: text.slice(at + 1) };
+}

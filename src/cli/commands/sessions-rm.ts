@@ -1,0 +1,28 @@
+import { ask } from "../ask.ts";
+import { defineCommand, jsonArg, storeArg, yesArg } from "../command.ts";
+import { needSession } from "../copy/source.ts";
+import { chooseStore, withStore } from "../store.ts";
+import { count } from "../terminal.ts";
+
+export const sessionsRm = defineCommand({
+  args: {
+    session: { type: "positional", valueHint: "SESSION", required: true, description: "its id; several may be given" },
+    ...yesArg,
+    ...storeArg,
+    ...jsonArg,
+  },
+  isVariadic: true,
+  examples: ["sessions rm user-123", "sessions rm user-1 user-2 --yes"],
+  async run({ args, words, terminal }) {
+    const ids = [...new Set(words)];
+    return withStore(chooseStore(args.store), {}, async (store) => {
+      // All of them or none, as far as can be known beforehand.
+      for (const id of ids) await needSession(store, id);
+      if (!(await ask(`Remove ${count(ids.length, "session")} for good?`, { terminal, isAgreed: args.yes }))) return 1;
+      for (const id of ids) await store.deleteSession(id);
+      if (args.json) terminal.print(JSON.stringify({ removed: ids }));
+      else terminal.print(`Removed ${count(ids.length, "session")}.`);
+      return 0;
+    });
+  },
+});

@@ -1,0 +1,33 @@
+import { defineCommand, jsonArg } from "../command.ts";
+import { chooseStore, showUrl, withStore } from "../store.ts";
+import { count, printTable } from "../terminal.ts";
+
+/** Problems that are already dealt with are told, but are no failure. */
+const settled = new Set(["repaired"]);
+
+export const storeCheck = defineCommand({
+  args: {
+    url: { type: "positional", valueHint: "URL", required: false, description: "the store (default: BOUGH_STORE)" },
+    ...jsonArg,
+  },
+  examples: ["store check sqlite:./bough.db", "store check ./sessions --json"],
+  async run({ args, terminal }) {
+    const url = chooseStore(args.url);
+    const report = await withStore(url, {}, (store) => store.maintain());
+    const open = report.problems.filter(({ code }) => !settled.has(code));
+    if (args.json) {
+      terminal.print(JSON.stringify({ store: showUrl(url), ok: open.length === 0, ...report }));
+    } else {
+      const { sessions, branches, events, problems } = report;
+      const sizes = [count(sessions, "session"), count(branches, "branch"), count(events, "fact")];
+      const found = problems.length === 0 ? "no problems" : count(problems.length, "problem");
+      terminal.print(`${sizes.join(", ")}: ${found}`);
+      if (problems.length > 0) {
+        const rows = problems.map((it) => [it.code, it.sessionId ?? "", it.branchId ?? "", it.detail]);
+        terminal.print("");
+        printTable(terminal, ["PROBLEM", "SESSION", "BRANCH", "DETAIL"], rows);
+      }
+    }
+    return open.length === 0 ? 0 : 1;
+  },
+});

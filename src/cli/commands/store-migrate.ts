@@ -1,0 +1,27 @@
+import { defineCommand, jsonArg } from "../command.ts";
+import { chooseStore, showUrl, withStore } from "../store.ts";
+import { storeVersion } from "../store-version.ts";
+
+export const storeMigrate = defineCommand({
+  args: {
+    url: { type: "positional", valueHint: "URL", required: false, description: "the store (default: BOUGH_STORE)" },
+    ...jsonArg,
+  },
+  examples: ["store migrate postgres://localhost/app", "store migrate sqlite:./bough.db"],
+  async run({ args, terminal }) {
+    const url = chooseStore(args.url);
+    const from = await storeVersion(url);
+    // Opening is what migrates.
+    const kind = await withStore(url, { create: true }, async (store) => store.kind);
+    const to = await storeVersion(url);
+    if (args.json) terminal.print(JSON.stringify({ store: showUrl(url), kind, from: from ?? null, to: to ?? null }));
+    else terminal.print(`${showUrl(url)}: ${sentence(from, to)}`);
+    return 0;
+  },
+});
+
+function sentence(from: number | undefined, to: number | undefined): string {
+  if (to === undefined) return "up to date";
+  if (from === undefined || from === to) return `up to date (version ${to})`;
+  return from === 0 ? `created (version ${to})` : `migrated from version ${from} to ${to}`;
+}

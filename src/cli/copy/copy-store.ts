@@ -1,0 +1,117 @@
+// Copies many sessions and then verifies them.
+//
+//   V1. Nothing is called copied before every session was read again on both sides and found equal.
+//   V2. A session on which a run works is not copied: its log would be cut in the middle of a turn that goes on.
+//   V3. A session that came while the others were copied makes the copy incomplete, and that is said.
+
+import { BoughError } from "../../base/errors.ts";
+import type { Store } from "../../log/store.ts";
+import { count } from "../terminal.ts";
+import { copySession, type Target } from "./copy-session.ts";
+import { addCounts, type Counts, digestSession, firstDifference, noCounts, type SessionDigest } from "./digest.ts";
+import { needSession, type Source } from "./source.ts";
+
+export interface CopyReport extends Counts {
+  readonly sessions: number;
+  /** How many of them were written; the others were there already, and equal. */
+  readonly copied: number;
+  /** How many have another time of last activity than the original. */
+  readonly otherTimes: number;
+}
+
+export interface CopyOptions {
+  /** Called between steps; throws when the person wants to stop. */
+  readonly pause: () => void;
+  readonly onProgress: (step: "copied" | "verified", done: number, of: number) => void;
+}
+
+export async function copyStore(
+  source: Store,
+  target: Target,
+  { sessionIds, ...options }: CopyOptions & { sessionIds: readonly string[] | undefined },
+): Promise<CopyReport> {
+  const ids = sessionIds ?? (await allSessionIds(source, options.pause));
+  await refuseRunning(source, new Set(ids));
+  const report = await copySessions(source, target, ids, options);
+  if (sessionIds) return report;
+  const known = new Set(ids);
+  const late = (await allSessionIds(source, options.pause)).filter((id) => !known.has(id));
+  if (late.length > 0) {
+    const message = `${count(late.length, "session")} came into the source meanwhile. Run the same command again to copy what is missing.`;
+    throw new BoughError("version_conflict", message, { data: { sessionIds: late.slice(0, 20) } });
+  }
+  return report;
+}
+
+/** Copies, then verifies. */
+export async function copySessions(
+  source: Source,
+  target: Target,
+  ids: readonly string[],
+  { pause, onProgress }: CopyOptions,
+): Promise<CopyReport> {
+  let copied = 0;
+  for (const [i, id] of ids.entries()) {
+    pause();
+    if (!(await isThere(source, target.store, id))) {
+      await copySession(source, target, id, pause);
+      copied += 1;
+    }
+    onProgress("copied", i + 1, ids.length);
+  }
+  const sum = noCounts();
+  let otherTimes = 0;
+  for (const [i, id] of ids.entries()) {
+    pause();
+    addCounts(sum, await verifySession(source, target.store, id));
+    if (!(await hasSameTimes(source, target.store, id))) otherTimes += 1;
+    onProgress("verified", i + 1, ids.length);
+  }
+  return { sessions: ids.length, copied, ...sum, otherTimes };
+}
+
+async function isThere(source: Source, target: Source, id: string): Promise<boolean> {
+  const there = await target.getSession(id);
+  if (!there) return false;
+  const same = (await digestSession(source, id)).sha256 === (await digestSession(target, id)).sha256;
+  return same && (await hasSameTimes(source, target, id));
+}
+
+async function verifySession(source: Source, target: Source, id: string): Promise<SessionDigest> {
+  const digest = await digestSession(source, id);
+  const difference = firstDifference(digest, await digestSession(target, id));
+  if (difference === undefined) return digest;
+  const message = `Session "${id}" is not the same on both sides (${difference}). If the source was in use, run the same command again.`;
+  throw new BoughError("version_conflict", message, { data: { sessionId: id } });
+}
+
+async function hasSameTimes(source: Source, target: Source, id: string): Promise<boolean> {
+  const times = async (side: Source) => {
+    const branches = await side.listBranches(id);
+    return JSON.stringify([(await needSession(side, id)).activeAt, ...branches.map(({ activeAt }) => activeAt)]);
+  };
+  return (await times(source)) === (await times(target));
+}
+
+/** V2. What a crash left claimed is no run once its lease has ended. */
+async function refuseRunning(source: Store, ids: ReadonlySet<string>): Promise<void> {
+  const running = (await source.listRuns()).find((run) => ids.has(run.sessionId) && run.expiresAt > Date.now());
+  if (!running) return;
+  const { sessionId, branchId, expiresAt } = running;
+  const seconds = Math.ceil((expiresAt - Date.now()) / 1000);
+  const message = `A run works on session "${sessionId}", branch "${branchId}". Stop it first; if its process is dead, its lease ends in ${seconds} s.`;
+  throw new BoughError("run_active", message, { data: { sessionId, branchId, expiresAt } });
+}
+
+async function allSessionIds(store: Store, pause: () => void): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    pause();
+    const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
+    for (const { id } of page.sessions) ids.push(id);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  // A session that became active between two pages is listed twice.
+  return [...new Set(ids)];
+}

@@ -1,0 +1,92 @@
+// What a session holds, as hashes that are equal on two stores exactly when a copy is faithful. Not part of it: run slots
+// (a copy holds none), segments (derived), and the times of last activity (see copy-session.ts).
+
+import { createHash } from "node:crypto";
+import type { BranchRecord } from "../../log/store.ts";
+import { branchesOf, needSession, ownContent, ownFacts, type Source } from "./source.ts";
+
+export interface Counts {
+  branches: number;
+  facts: number;
+  checkpoints: number;
+  contents: number;
+}
+
+export interface SessionDigest extends Counts {
+  readonly sessionId: string;
+  /** Everything, in hexadecimal. */
+  readonly sha256: string;
+  /** The hash of each part by its name, for saying what differs. */
+  readonly parts: ReadonlyMap<string, string>;
+}
+
+export function noCounts(): Counts {
+  return { branches: 0, facts: 0, checkpoints: 0, contents: 0 };
+}
+
+export function addCounts(sum: Counts, more: Counts): void {
+  sum.branches += more.branches;
+  sum.facts += more.facts;
+  sum.checkpoints += more.checkpoints;
+  sum.contents += more.contents;
+}
+
+export async function digestSession(source: Source, sessionId: string): Promise<SessionDigest> {
+  const { createdAt, version, metadata, state } = await needSession(source, sessionId);
+  const branches = await branchesOf(source, sessionId);
+  const order = branches.map(({ branchId }) => branchId);
+  const counts = { ...noCounts(), branches: branches.length };
+  const parts = new Map([
+    ["its creation time", hashJson(createdAt)],
+    ["its metadata", hashJson(metadata)],
+    ["its state", hashJson(state)],
+    ["its version", hashJson(version)],
+    ["its list of branches", hashJson(order)],
+  ]);
+  for (const branch of branches) await digestBranch(source, branch, parts, counts);
+  return { sessionId, ...counts, parts, sha256: hashJson([...parts]) };
+}
+
+async function digestBranch(source: Source, branch: BranchRecord, parts: Map<string, string>, counts: Counts) {
+  const { branchId, createdAt, seq, parent = null, header } = branch;
+  const of = `of branch "${branchId}"`;
+  parts.set(`the row ${of}`, hashJson({ createdAt, seq, parent }));
+  parts.set(`the header ${of}`, hashJson(header));
+  const facts = createHash("sha256");
+  for await (const page of ownFacts(source, branch)) {
+    for (const { seq, id, data } of page) facts.update(JSON.stringify([seq, id, data]));
+    counts.facts += page.length;
+  }
+  parts.set(`the facts ${of}`, facts.digest("hex"));
+  const checkpoints = await source.listCheckpoints(branch);
+  parts.set(`the checkpoints ${of}`, hashJson(checkpoints));
+  counts.checkpoints += checkpoints.length;
+  const contents = await ownContent(source, branch);
+  const hashes: unknown[] = [];
+  for (const { id, mediaType, name = null, createdAt } of contents) {
+    const bytes = (await source.getContent(branch, id))?.bytes;
+    hashes.push({ id, mediaType, name, createdAt, sha256: bytes ? hashBytes(bytes) : "missing" });
+  }
+  parts.set(`the content ${of}`, hashJson(hashes));
+  counts.contents += contents.length;
+}
+
+/** What differs between two digests, in words; undefined when nothing does. */
+export function firstDifference(one: SessionDigest, other: SessionDigest): string | undefined {
+  if (one.sha256 === other.sha256) return undefined;
+  const names = new Set([...one.parts.keys(), ...other.parts.keys()]);
+  return [...names].find((name) => one.parts.get(name) !== other.parts.get(name)) ?? "the order of its branches";
+}
+
+function hashBytes(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** Of the value, whatever order a store gives its keys. */
+function hashJson(value: unknown): string {
+  const sorted = JSON.stringify(value, (_, item) => {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+  return createHash("sha256").update(sorted).digest("hex");
+}

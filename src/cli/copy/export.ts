@@ -1,0 +1,29 @@
+// A session as lines of JSON: the session, then each branch followed by its facts, checkpoints and content, then an end
+// with the hash of all of it. Facts are kept as the text that the store has, so that they come back byte for byte.
+
+import { digestSession } from "./digest.ts";
+import { branchesOf, needSession, ownContent, ownFacts, type Source } from "./source.ts";
+
+export const exportFormat = 1;
+
+export async function exportSession(
+  source: Source,
+  sessionId: string,
+  write: (line: string) => Promise<void>,
+): Promise<void> {
+  const line = (type: string, value: object) => write(JSON.stringify({ type, ...value }));
+  await line("session", { format: exportFormat, ...(await needSession(source, sessionId)) });
+  for (const branch of await branchesOf(source, sessionId)) {
+    const { sessionId: _, ...row } = branch;
+    await line("branch", row);
+    for await (const page of ownFacts(source, branch)) for (const fact of page) await line("fact", fact);
+    for (const checkpoint of [...(await source.listCheckpoints(branch))].reverse())
+      await line("checkpoint", checkpoint);
+    for (const { id } of await ownContent(source, branch)) {
+      const content = await source.getContent(branch, id);
+      if (content) await line("content", { ...content.record, bytes: Buffer.from(content.bytes).toString("base64") });
+    }
+  }
+  // Of what the source has now: a session that changed meanwhile can't be imported by mistake.
+  await line("end", { sha256: (await digestSession(source, sessionId)).sha256 });
+}

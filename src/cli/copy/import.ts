@@ -1,0 +1,190 @@
+// Exported lines back as something to copy from. A session is given out when its end was read and its hash is right. A hash
+// can be made by anybody, so what a session's commands would refuse is refused here too.
+
+import * as v from "valibot";
+import { BoughError } from "../../base/errors.ts";
+import { checkId } from "../../base/ids.ts";
+import { checkJson, factLimits, type JsonObject, metadataLimits } from "../../base/json.ts";
+import { codec } from "../../events/index.ts";
+import type {
+  BranchRecord,
+  BranchRef,
+  CheckpointRecord,
+  ContentRecord,
+  ReadOptions,
+  SessionRecord,
+  StoredEvent,
+} from "../../log/store.ts";
+import { digestSession } from "./digest.ts";
+import { exportFormat } from "./export.ts";
+import { baseOf, type Source } from "./source.ts";
+
+const id = v.pipe(v.string(), v.nonEmpty());
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0));
+const object = v.custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value));
+
+const lineSchema = v.variant("type", [
+  v.object({
+    type: v.literal("session"),
+    format: whole,
+    id,
+    createdAt: whole,
+    activeAt: whole,
+    version: whole,
+    metadata: object,
+    state: object,
+  }),
+  v.object({
+    type: v.literal("branch"),
+    branchId: id,
+    createdAt: whole,
+    activeAt: whole,
+    seq: whole,
+    parent: v.optional(v.object({ branchId: id, seq: whole })),
+    header: object,
+  }),
+  v.object({ type: v.literal("fact"), seq: whole, id, data: v.string() }),
+  v.object({ type: v.literal("checkpoint"), id, seq: whole, createdAt: whole, data: object }),
+  v.object({
+    type: v.literal("content"),
+    id,
+    size: whole,
+    mediaType: v.string(),
+    name: v.optional(v.string()),
+    createdAt: whole,
+    bytes: v.pipe(v.string(), v.base64()),
+  }),
+  v.object({ type: v.literal("end"), sha256: v.string() }),
+]);
+
+type Line = v.InferOutput<typeof lineSchema>;
+
+interface StagedBranch {
+  readonly record: BranchRecord;
+  readonly facts: StoredEvent[];
+  /** Oldest first. */
+  readonly checkpoints: CheckpointRecord[];
+  readonly contents: { record: ContentRecord; bytes: Uint8Array }[];
+}
+
+/** One session of a file, held in memory. */
+export class StagedSession implements Source {
+  readonly record: SessionRecord;
+  readonly #branches = new Map<string, StagedBranch>();
+
+  constructor(record: SessionRecord) {
+    this.record = record;
+  }
+
+  add(line: Exclude<Line, { type: "session" | "end" }>): void {
+    if (line.type === "branch") {
+      const { type: _, parent, ...row } = line;
+      checkId(row.branchId, "branch");
+      checkJson(row.header, "The header", factLimits);
+      const record = { sessionId: this.record.id, ...row, ...(parent && { parent }) };
+      this.#branches.set(row.branchId, { record, facts: [], checkpoints: [], contents: [] });
+      return;
+    }
+    const branch = [...this.#branches.values()].at(-1);
+    if (!branch) throw new Error(`a ${line.type} before any branch`);
+    if (line.type === "fact") {
+      const { seq, id, data } = line;
+      codec.decode({ seq, id, data });
+      branch.facts.push({ seq, id, data });
+    } else if (line.type === "checkpoint") {
+      const { type: _, ...checkpoint } = line;
+      branch.checkpoints.push(checkpoint);
+    } else {
+      const { type: _, bytes, name, ...row } = line;
+      const record = { ...row, branchId: branch.record.branchId, ...(name !== undefined && { name }) };
+      branch.contents.push({ record, bytes: Buffer.from(bytes, "base64") });
+    }
+  }
+
+  async getSession() {
+    return this.record;
+  }
+
+  async listBranches() {
+    return [...this.#branches.values()].map(({ record }) => record);
+  }
+
+  /** Own facts only, which is all that is asked for. */
+  async read(ref: BranchRef, { after = 0, limit = 1000 }: ReadOptions = {}) {
+    const { facts, record } = this.#branch(ref);
+    const start = after - baseOf(record);
+    return facts.slice(start, start + limit);
+  }
+
+  async listCheckpoints(ref: BranchRef) {
+    return [...this.#branch(ref).checkpoints].reverse();
+  }
+
+  async listContent(ref: BranchRef) {
+    return this.#branch(ref).contents.map(({ record }) => record);
+  }
+
+  async getContent(ref: BranchRef, contentId: string) {
+    return this.#branch(ref).contents.find(({ record }) => record.id === contentId);
+  }
+
+  async getSegment() {
+    return undefined;
+  }
+
+  #branch(ref: BranchRef): StagedBranch {
+    return this.#branches.get(ref.branchId)!;
+  }
+}
+
+/** `store_corrupt` when a line is not what export writes, when the file ends too early, or when a hash is wrong. */
+export async function* importSessions(lines: AsyncIterable<string>): AsyncGenerator<StagedSession> {
+  let session: StagedSession | undefined;
+  let number = 0;
+  for await (const text of lines) {
+    number += 1;
+    if (text.trim() === "") continue;
+    const line = parseLine(text, number);
+    if (line.type === "session") {
+      if (session) throw broken(number, `session "${session.record.id}" has no end`);
+      session = begin(line, number);
+    } else if (!session) {
+      throw broken(number, `a ${line.type} before any session`);
+    } else if (line.type === "end") {
+      yield await end(session, line.sha256, number);
+      session = undefined;
+    } else {
+      session.add(line);
+    }
+  }
+  if (session) throw broken(number, `session "${session.record.id}" has no end: the file was cut off`);
+}
+
+function parseLine(text: string, number: number): Line {
+  try {
+    return v.parse(lineSchema, JSON.parse(text));
+  } catch (cause) {
+    throw broken(number, (cause as Error).message);
+  }
+}
+
+function begin({ type: _, format, ...record }: Extract<Line, { type: "session" }>, number: number): StagedSession {
+  if (format > exportFormat)
+    throw broken(number, `format ${format} is newer than this Bough, which knows ${exportFormat}`);
+  checkId(record.id, "session");
+  checkJson(record.metadata, "The metadata", metadataLimits);
+  checkJson(record.state, "The state", metadataLimits);
+  return new StagedSession(record);
+}
+
+async function end(session: StagedSession, sha256: string, number: number): Promise<StagedSession> {
+  if ((await digestSession(session, session.record.id)).sha256 === sha256) return session;
+  throw broken(
+    number,
+    `the hash of session "${session.record.id}" is wrong: the file is damaged, or the session was in use`,
+  );
+}
+
+function broken(number: number, why: string): BoughError {
+  return new BoughError("store_corrupt", `Line ${number} can't be imported: ${why}.`, { data: { line: number } });
+}

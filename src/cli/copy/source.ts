@@ -1,0 +1,52 @@
+import { BoughError } from "../../base/errors.ts";
+import type { BranchRecord, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
+
+/** What is read of a session to copy it: a store, or an exported file. */
+export type Source = Pick<
+  Store,
+  "getSession" | "listBranches" | "read" | "listCheckpoints" | "listContent" | "getContent" | "getSegment"
+>;
+
+/**
+ * A branch that exists only while a session is copied: it stands in for a first branch that was deleted since, and it is
+ * made and removed to set the time of the session's last activity. Never part of what is copied.
+ */
+export const placeholderId = "bough.copy.placeholder";
+
+const pageSize = 500;
+
+export async function needSession(source: Source, sessionId: string): Promise<SessionRecord> {
+  const record = await source.getSession(sessionId);
+  if (record) return record;
+  throw new BoughError("session_not_found", `There is no session "${sessionId}".`, { data: { sessionId } });
+}
+
+/** The branches to copy, parents before their forks. */
+export async function branchesOf(source: Source, sessionId: string): Promise<readonly BranchRecord[]> {
+  return (await source.listBranches(sessionId)).filter(({ branchId }) => branchId !== placeholderId);
+}
+
+/** Where the branch's own facts begin. */
+export function baseOf(branch: BranchRecord): number {
+  return branch.parent?.seq ?? 0;
+}
+
+/** The branch's own facts, in pages, up to where it was when `branch` was read. */
+export async function* ownFacts(source: Source, branch: BranchRecord): AsyncGenerator<readonly StoredEvent[]> {
+  for (let after = baseOf(branch); after < branch.seq; ) {
+    const page = await source.read(branch, { after, before: branch.seq + 1, limit: pageSize });
+    const last = page.at(-1);
+    if (!last) {
+      const { sessionId, branchId } = branch;
+      const message = `Branch "${branchId}" of session "${sessionId}" says that it ends at ${branch.seq}, but has nothing after ${after}.`;
+      throw new BoughError("store_corrupt", message, { data: { sessionId, branchId } });
+    }
+    yield page;
+    after = last.seq;
+  }
+}
+
+/** Content that the branch itself refers to, not its ancestors. */
+export async function ownContent(source: Source, branch: BranchRecord) {
+  return (await source.listContent(branch)).filter(({ branchId }) => branchId === branch.branchId);
+}

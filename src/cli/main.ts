@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+// The command `bough`. Everything it can do is in the table (commands.ts).
+
+import { interruptSignal } from "./interrupt.ts";
+import { runCli } from "./run.ts";
+import { processTerminal } from "./terminal.ts";
+import { showWarnings } from "./warnings.ts";
+
+const longestMs = 2 ** 31 - 1;
+// A store that waits does not hold its process open; whoever follows a branch has nothing else that would.
+const alive = setInterval(() => {}, longestMs);
+const terminal = processTerminal();
+showWarnings(terminal);
+process.exitCode = await runCli(process.argv.slice(2), { terminal, signal: interruptSignal() });
+clearInterval(alive);

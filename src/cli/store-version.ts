@@ -1,0 +1,63 @@
+// The version of what a store has on disk, read without opening it, since opening migrates.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { paths } from "../stores/file/layout.ts";
+import { openPool } from "../stores/postgres/source.ts";
+import { type Database, loadDriver } from "../stores/sqlite/driver.ts";
+import { applicationId } from "../stores/sqlite/schema.ts";
+import { placeOf } from "./store.ts";
+
+/** 0 when there is nothing yet; undefined when this kind of store does not tell, or what is there is not ours. */
+export async function storeVersion(url: string): Promise<number | undefined> {
+  const place = placeOf(url);
+  if (place?.kind === "sqlite") return sqliteVersion(place.path);
+  if (place?.kind === "file") return fileVersion(place.path);
+  return /^postgres(ql)?:/i.test(url) ? postgresVersion(url) : undefined;
+}
+
+async function sqliteVersion(path: string): Promise<number | undefined> {
+  if (!existsSync(path)) return 0;
+  const { DatabaseSync } = await loadDriver();
+  const read = (parameters: string, pragma: string): unknown => {
+    let database: Database | undefined;
+    try {
+      database = new DatabaseSync(`${pathToFileURL(path).href}?${parameters}`);
+      const row = database.prepare(`PRAGMA ${pragma}`).get() as Record<string, unknown> | undefined;
+      return row?.[pragma];
+    } catch {
+      return undefined;
+    } finally {
+      database?.close();
+    }
+  };
+  // Another program's file is looked at as one that never changes, so that SQLite recovers nothing in it.
+  if (read("mode=ro&immutable=1", "application_id") !== applicationId) return undefined;
+  const version = read("mode=ro", "user_version");
+  return typeof version === "number" ? version : undefined;
+}
+
+function fileVersion(path: string): number | undefined {
+  try {
+    const found = /"format":(\d+)/.exec(readFileSync(join(path, paths.identity), "utf8"));
+    return found ? Number(found[1]) : undefined;
+  } catch {
+    return 0;
+  }
+}
+
+async function postgresVersion(url: string): Promise<number | undefined> {
+  const { pool, end } = await openPool(url, { max: 1, applicationName: "bough", timeoutMs: 10_000 });
+  try {
+    const { rows } = await pool.query("SELECT to_regclass('bough.migrations') IS NOT NULL AS there");
+    if (!rows[0]?.there) return 0;
+    const found = await pool.query("SELECT max(version) AS version FROM bough.migrations");
+    return Number(found.rows[0]?.version ?? 0);
+  } catch {
+    // Opening will say why.
+    return undefined;
+  } finally {
+    await end();
+  }
+}

@@ -1,0 +1,68 @@
+// Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path
+// would look like an empty store.
+
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
+import type { Store } from "../log/store.ts";
+import { openStore } from "../sessions/open-store.ts";
+import { paths } from "../stores/file/layout.ts";
+import { misuse } from "./command.ts";
+
+const usualPath = "./.bough/bough.db";
+
+/** The store that was named, else that of the environment, else the usual file if it is there. */
+export function chooseStore(named: string | undefined): string {
+  const url = named ?? (process.env.BOUGH_STORE || undefined);
+  if (url !== undefined) return url;
+  if (existsSync(usualPath)) return `sqlite:${usualPath}`;
+  throw misuse(`Which store? Say --store URL or set BOUGH_STORE; there is no ${usualPath} here.`);
+}
+
+/** What a URL names on this machine's disk, if it does. */
+export function placeOf(url: string): { kind: "sqlite" | "file"; path: string } | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
+  const kind = scheme === undefined || scheme === "file" ? "file" : scheme === "sqlite" ? "sqlite" : undefined;
+  return kind && { kind, path: resolve(url.replace(/^(sqlite|file):(\/\/(?=\/))?/i, "")) };
+}
+
+/** The URL without its password. */
+export function showUrl(url: string): string {
+  if (placeOf(url) || !URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  if (parsed.password) parsed.password = "***";
+  return parsed.href;
+}
+
+export interface OpenOptions {
+  /** Whether a store that is not there is made. */
+  readonly create?: boolean;
+  readonly clock?: Clock;
+}
+
+async function openNamedStore(url: string, { create = false, clock = systemClock }: OpenOptions): Promise<Store> {
+  if (/^memory:/i.test(url) || /^sqlite::memory:$/i.test(url)) {
+    throw misuse("A store in memory is gone when its process ends, so there is nothing to find in one.");
+  }
+  const place = placeOf(url);
+  if (place && !create && !isThere(place)) {
+    throw new BoughError("store_unsupported", `There is no store at ${place.path}.`, { data: { path: place.path } });
+  }
+  if (place) mkdirSync(dirname(place.path), { recursive: true });
+  return openStore(url, { clock });
+}
+
+/** Opens, works, closes, whatever happens. */
+export async function withStore<T>(url: string, options: OpenOptions, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openNamedStore(url, options);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function isThere({ kind, path }: { kind: "sqlite" | "file"; path: string }): boolean {
+  return kind === "sqlite" ? existsSync(path) : existsSync(join(path, paths.identity));
+}

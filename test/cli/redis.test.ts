@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { missing, type Server, startServer } from "../redis/server.ts";
+import { bough, fill, fillRich, scratch, snapshot } from "./kit.ts";
+
+describe.skipIf(missing)("bough on Redis", () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer({ appendonly: "yes", appendfsync: "everysec" });
+  });
+  afterAll(() => server?.dispose());
+
+  test("copies from SQLite to it and back, with nothing changed", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/a.db`, (sessions, tick) => fillRich(sessions, tick, "rich"));
+    const copy = (from: string, to: string) => bough(cwd, "store", "copy", "--from", from, "--to", to, "--json");
+    expect(JSON.parse((await copy("sqlite:a.db", server.url)).stdout)).toMatchObject({ copied: 1, otherTimes: 0 });
+    expect(JSON.parse((await copy("sqlite:a.db", server.url)).stdout)).toMatchObject({ copied: 0, otherTimes: 0 });
+    expect(JSON.parse((await copy(server.url, "./files")).stdout)).toMatchObject({ copied: 1, verified: true });
+    expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/a.db`));
+  });
+
+  test("says in one line what can be lost", async () => {
+    const { code, stderr } = await bough(scratch(), "sessions", "ls", "--store", server.url, "--json");
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^warning: A power failure can lose [^\n]+\n$/);
+    expect((await bough(scratch(), "doctor", server.url)).stdout).toMatch(/warn {2}Durability {2}A power failure/);
+  });
+});
