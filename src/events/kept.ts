@@ -179,11 +179,10 @@ const interactionExpired = kept(
 );
 
 /** Somebody wants the run to stop; written by whoever is not the process that runs it. */
-const interruptRequested = kept(
-  "interrupt.requested",
-  v.strictObject({ runId: id, reason: v.optional(v.string()) }),
-  { channel: "control", direction: "up" },
-);
+const interruptRequested = kept("interrupt.requested", v.strictObject({ runId: id, reason: v.optional(v.string()) }), {
+  channel: "control",
+  direction: "up",
+});
 
 /** Messages first…last are replaced: in the model's view only (soft), or in the projection too (hard). */
 const historyCompacted = kept(

@@ -93,6 +93,33 @@ describe("rows", () => {
     expect((await store.listSessions({ metadata: { long: long.slice(1) } })).sessions).toHaveLength(0);
   });
 
+  test("a search for what many sessions have, alone and with what few have, pages through all of them", async () => {
+    const schema = freshSchema();
+    const store = await opened({ schema });
+    const branch = { id: "main", header: {}, events: [] };
+    for (const [id, user] of Object.entries({ a: "rare", b: "rare", c: "other" })) {
+      await store.createSession({ id, metadata: { kind: "chat", user }, state: {}, branch });
+    }
+    await (await raw()).query(
+      `INSERT INTO ${schema}.sessions (id, created_at, version, metadata, state)
+          SELECT 'n' || i, i, 1, '{"kind":"chat"}', '{}' FROM generate_series(1, 1200) i;
+        INSERT INTO ${schema}.activity SELECT no, created_at, id FROM ${schema}.sessions WHERE id LIKE 'n%';
+        INSERT INTO ${schema}.terms SELECT s.no, t.key, t.term FROM ${schema}.sessions s,
+          (SELECT key, term FROM ${schema}.terms GROUP BY key, term HAVING count(*) = 3) t WHERE s.id LIKE 'n%'`,
+    );
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.listSessions({ metadata: { kind: "chat" }, limit: 500, ...(cursor && { cursor }) });
+      found.push(...page.sessions.map(({ id }) => id));
+      cursor = page.cursor;
+    } while (cursor);
+    expect(found.slice(0, 3).sort()).toEqual(["a", "b", "c"]);
+    expect(found.slice(3)).toEqual(Array.from({ length: 1200 }, (_, i) => `n${1200 - i}`));
+    const { sessions } = await store.listSessions({ metadata: { kind: "chat", user: "rare" } });
+    expect(sessions.map(({ id }) => id).sort()).toEqual(["a", "b"]);
+  });
+
   test("numbers in a header stay what they were", async () => {
     const store = await opened();
     const header = { big: 1e21, small: 1e-7, zero: -0, float: 0.1, nested: { b: 1, a: [1e300] }, none: null };

@@ -156,7 +156,7 @@ describe("a connection or a server that goes away", () => {
     expect(retries.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
-  test("a watcher survives the end of every connection and still hears", async () => {
+  test("a watcher survives the end of every connection, listens again and still hears", async () => {
     const schema = freshSchema();
     const store = await opened({ schema, applicationName: schema });
     const other = await opened({ schema });
@@ -165,12 +165,20 @@ describe("a connection or a server that goes away", () => {
     const watching = store.watch(main, 0, new AbortController().signal).then(() => {
       woken = true;
     });
-    await new Promise((resolve) => setTimeout(resolve, 50));
     const operator = await raw();
+    const listeners = async () => {
+      const { rows } = await operator.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND query LIKE 'LISTEN%' AND state = 'idle'",
+        [schema],
+      );
+      return rows.map(({ pid }) => pid);
+    };
+    while ((await listeners()).length === 0);
+    const [before] = await listeners();
     await operator.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [
       schema,
     ]);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    while ((await listeners()).every((pid) => pid === before)) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(woken).toBe(false);
     await other.append(main, facts("e", 1));
     await watching;

