@@ -2,6 +2,7 @@
 // nothing, and which modules are loaded by it.
 
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { median, quantile, shuffled } from "../lib/stats.mjs";
@@ -24,7 +25,7 @@ const imports = {
 
 /** What must not come with the front door: stores with drivers, providers, servers, and what they need. */
 const heavy = [
-  /\/dist\/(stores\/(?!memory\/)|server\/|client\/|cli\/|tui\/|react\/|interop\/|bots\/|testing\/|workflows\/)/,
+  /\/src\/(stores\/(?!memory\/)|server\/|client\/|cli\/|tui\/|react\/|interop\/|bots\/|mcp\/|testing\/)/,
   /\/node_modules\/(?!valibot\/|@standard-schema\/)/,
   /^node:(sqlite|http|https|http2|net|tls|dgram|child_process|worker_threads|cluster)$/,
 ];
@@ -88,34 +89,42 @@ function limitRows(over, runs) {
 /** How many modules that should not be there are. */
 async function modulesRow(context) {
   const [bare, { modules }] = [await importIn(context, "list", []), await importIn(context, "list", [entry])];
-  const loaded = modules.filter((each) => !bare.modules.includes(each));
+  const files = modules.filter((each) => !bare.modules.includes(each));
+  const loaded = files.flatMap(sourcesOf);
   const found = loaded.filter((each) => heavy.some((pattern) => pattern.test(each)));
-  const own = loaded.filter((each) => each.startsWith(`${root}dist/`));
   return {
     what: "providers, drivers, servers among the modules",
     measured: `${found.length}`,
     limit: `of ${loaded.length}`,
     ratio: found.length,
     target: { max: 0 },
-    note: found.length > 0 ? found.map(shortName).join(", ") : summary(own, loaded),
+    note: found.length > 0 ? found.map(shortName).join(", ") : `${files.length} files: ${summary(loaded)}`,
     figures: { modules: loaded.map(shortName) },
   };
+}
+
+/** The modules that a built file is made of, as its source map has them. */
+function sourcesOf(file) {
+  if (!file.startsWith(`${root}dist/`)) return [file];
+  const { sources } = JSON.parse(readFileSync(fileURLToPath(`${file}.map`), "utf8"));
+  return sources.map((source) => new URL(source, file).href);
 }
 
 function shortName(module) {
   return module.replace(root, "").replace(/^.*\/node_modules\//, "");
 }
 
-/** So many files of each room, and what comes from elsewhere. */
-function summary(own, loaded) {
+/** So many modules of each room, and what comes from elsewhere. */
+function summary(loaded) {
+  const own = `${root}src/`;
   const rooms = new Map();
-  for (const file of own) {
-    const room = shortName(file).split("/").slice(1, -1).join("/") || "index";
+  for (const module of loaded.filter((each) => each.startsWith(own))) {
+    const room = module.slice(own.length).split("/").slice(0, -1).join("/") || "index";
     rooms.set(room, (rooms.get(room) ?? 0) + 1);
   }
-  const elsewhere = loaded.filter((each) => !own.includes(each)).map(shortName);
+  const elsewhere = loaded.filter((each) => !each.startsWith(own)).map(shortName);
   return [...rooms]
-    .map(([room, files]) => `${room} ${files}`)
+    .map(([room, modules]) => `${room} ${modules}`)
     .concat(elsewhere)
     .join(" · ");
 }
