@@ -15,7 +15,7 @@ export async function run(context) {
   await withSystems(context, wanted, async (running) => {
     for (const { call } of running) await call("open", { deltas: 1 });
     const jobs = running.map((each) => ({ ...each, run: () => each.call("turns", { length: each.length, ms }) }));
-    const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 5 : 15, warmUp: 4 });
+    const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 5 : 15, warmUp: context.quick ? 8 : 5 });
     const name = nameOf(lengths[0]);
     const rows = besideRows(timesOf, { name, names, perRun: 1, prefix: `${name}, `, fastest: 2 });
     for (const row of rows) context.row(row);
