@@ -8,7 +8,6 @@ import { addUsage, type Usage } from "../models/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import { saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { Context } from "../sessions/context.ts";
-import { latestOnly } from "../sessions/retention.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
 import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
@@ -52,6 +51,8 @@ export class ActiveTurn {
   usage: Usage = {};
   /** Text that a person may have seen of a message that was not finished. */
   partial: NewMessage | undefined;
+  /** Whether the afterTurn hooks were called. */
+  isSummarised = false;
   /** Why the turn ends after what is being done now. */
   stopReason: string | undefined;
   /** Renews the hold on the branch; over when nothing of it is under way any more. */
@@ -115,7 +116,7 @@ export class ActiveTurn {
       step: this.iterations,
       source,
       ...(label !== undefined && { label }),
-      ...(durable && { retention: durable.retention ?? latestOnly() }),
+      ...(durable && { retention: durable.retention }),
     });
     this.emitter.live({ type: "checkpoint-save", checkpointId: saved.id, step: saved.step });
     return saved.id;

@@ -7,7 +7,6 @@ import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
 import { answerDangling } from "../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../sessions/checkpoints.ts";
-import { latestOnly } from "../sessions/retention.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { handedOver, Interrupted, Lost, Parked } from "./endings.ts";
 import type { TurnFinish } from "./loop.ts";
@@ -112,9 +111,7 @@ function closing(turn: ActiveTurn) {
   return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
 }
 
-/** Turns whose afterTurn hooks were called: that happens once, also when one of them makes the turn fail. */
-const summarised = new WeakSet<ActiveTurn>();
-
+/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. */
 async function summarise(
   turn: ActiveTurn,
   end: {
@@ -126,8 +123,8 @@ async function summarise(
   },
 ): Promise<void> {
   const { afterTurn } = turn.plan.pipeline;
-  if (!afterTurn || summarised.has(turn)) return;
-  summarised.add(turn);
+  if (!afterTurn || turn.isSummarised) return;
+  turn.isSummarised = true;
   const { iterations, usage } = turn;
   await afterTurn(turn.hook, { ...end, iterations, usage });
 }
@@ -149,7 +146,7 @@ function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
 /** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */
 async function tidyCheckpoints(turn: ActiveTurn, seq: number): Promise<void> {
   const { context, plan, held, emitter, iterations: step } = turn;
-  const { retention = latestOnly(), checkpoints = "per-turn" } = plan.durable ?? {};
+  const { retention, checkpoints = "per-turn" } = plan.durable!;
   try {
     const count = await clearTurnCheckpoints(context, held.ref, held.turnId, retention);
     if (count > 0) emitter.live({ type: "checkpoint-clear", count });

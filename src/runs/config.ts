@@ -85,7 +85,7 @@ export interface AgentSettings {
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly persistAfterTurn: boolean;
-  readonly durable?: Durable;
+  readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;
 }

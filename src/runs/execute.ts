@@ -33,10 +33,13 @@ export async function execute(execution: Execution): Promise<RunResult> {
   outer?.addEventListener("abort", abort, { once: true });
   try {
     const request = { context, plan, ref, runId, emitter };
-    let result = await work(execution, await openTurn({ ...request, input }), emitter);
+    const opened = await openTurn({ ...request, input });
+    emitter.enterTurn(opened.held.turnId);
+    emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
+    let result = await work(execution, opened, emitter);
     // An answer that came while another call still ran found the branch held, so nobody else goes on with the turn.
     while (isAnswered(result)) {
-      const again = await openTurn({ ...request, input: undefined }).catch(() => undefined);
+      const again = await openTurn({ ...request, input: undefined }).catch(unlessTaken);
       if (!again) break;
       result = await work(execution, again, emitter);
     }
@@ -56,13 +59,15 @@ function isAnswered({ status, reason, interactions = [] }: RunResult): boolean {
   return status === "parked" && reason === "question" && interactions.length === 0;
 }
 
+/** Somebody else took the turn up meanwhile, perhaps to its end. */
+function unlessTaken(error: unknown): undefined {
+  if (!BoughError.is(error, "run_active") && !BoughError.is(error, "nothing_to_resume")) throw error;
+}
+
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<RunResult> {
   const { context, plan, control } = execution;
   const { signal } = control.controller;
-  const { held, resumed, state } = opened;
-  emitter.enterTurn(held.turnId);
-  emitter.live({ type: "run-start", ...(resumed && { resumed }) });
-  state.begin();
+  opened.state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
   const interrupt = (reason = defaultReason) => control.controller.abort(new Interrupted(reason));
   const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, interrupt });

@@ -173,13 +173,15 @@ describe("a run that parks", () => {
     const model = scriptedModel((prompt) => (prompt.at(-1)!.role === "tool" ? "done" : { calls }));
     const agent = await anAgent({ model, tools: { ...tools, slow } });
     const run = agent.run("go", { ...s, questions: "park" });
-    await answering(run, ({ id }) => {
+    const seen = await answering(run, ({ id }) => {
       void agent.respond(s, id, { approved: true }).then(finish);
       return undefined;
     });
     const { status, text } = await run.result;
     expect({ status, text, ran }).toEqual({ status: "completed", text: "done", ran: ["x"] });
     expect(await factsOf(agent, "turn.committed")).toHaveLength(1);
+    const ends = seen.map(({ type }) => type).filter((type) => type.startsWith("run-"));
+    expect(ends).toEqual(["run-start", "run-end"]);
   });
 
   test("inside a tool that asks leaves the question open and no result, and the tool gets the answer when it runs again", async () => {
