@@ -99,8 +99,8 @@ export function insertBranch(
 ): void {
   const base = input.parent?.seq ?? 0;
   const { no } = sql.get<{ no: number }>(
-    `INSERT INTO branches (session_no, id, parent, base, head, created_at, active_at, header)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7) RETURNING no`,
+    `INSERT INTO branches (session_no, id, parent, base, head, created_at, active_at, newest_epoch, header)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, (SELECT newest_deleted FROM epochs), ?7) RETURNING no`,
     session,
     input.id,
     parent ?? null,

@@ -13,12 +13,11 @@ import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { nextTurn, pause } from "./busy.ts";
 import type { Connection } from "./connection.ts";
-import { Epochs } from "./epochs.ts";
 import { explain, isBusy, isFatal, readOnly } from "./faults.ts";
 import { checkVersion } from "./schema.ts";
 
 interface Waiting {
-  readonly work: (epochs: Epochs) => unknown;
+  readonly work: () => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
   readonly since: number;
@@ -45,7 +44,7 @@ export class GroupCommit {
   }
 
   /** Runs `work` in the next transaction; resolves with what it returned once that is durable. */
-  run<T>(work: (epochs: Epochs) => T): Promise<T> {
+  run<T>(work: () => T): Promise<T> {
     if (this.#broken) return Promise.reject(this.#broken);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ work, resolve, reject, since: performance.now() });
@@ -78,13 +77,12 @@ export class GroupCommit {
       return "done";
     }
     const group = this.#waiting.splice(0, largestGroup);
-    const epochs = new Epochs(this.#connection, group.length);
     const answers: (() => void)[] = [];
     let current: Waiting | undefined;
     try {
       failpoint("sqlite.commit.begun");
       checkVersion(this.#connection);
-      for (current of group) answers.push(decide(current, epochs));
+      for (current of group) answers.push(decide(current));
       current = undefined;
       failpoint("sqlite.commit.written");
       this.#connection.run("COMMIT");
@@ -137,9 +135,9 @@ export class GroupCommit {
 }
 
 /** Runs one write; its answer is given after the commit. Errors that are no refusal pass through (G3). */
-function decide({ work, resolve, reject }: Waiting, epochs: Epochs): () => void {
+function decide({ work, resolve, reject }: Waiting): () => void {
   try {
-    const value = work(epochs) as never;
+    const value = work() as never;
     return () => resolve(value);
   } catch (error) {
     if (!BoughError.is(error)) throw error;

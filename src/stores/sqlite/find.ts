@@ -11,6 +11,8 @@ export interface FoundBranch {
   readonly head: number;
   /** Of the claim of its run slot; null when that is free. */
   readonly epoch: number | null;
+  /** The last one given out; never goes back. */
+  readonly newest_epoch: number;
 }
 
 interface ClaimRow {
@@ -21,7 +23,8 @@ interface ClaimRow {
   expires_at: number;
 }
 
-const findSql = `SELECT b.no, b.session_no, b.base, b.head, b.epoch
+const columns = "b.no, b.session_no, b.base, b.head, b.epoch, b.newest_epoch";
+const findSql = `SELECT ${columns}
   FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
 
 export function findBranch(sql: Connection, { sessionId, branchId }: BranchRef): FoundBranch | undefined {
@@ -41,7 +44,7 @@ export interface BranchToAppend extends FoundBranch {
   readonly active_at: number;
 }
 
-const toAppendSql = `SELECT b.no, b.session_no, b.base, b.head, b.epoch, b.header, s.active_at
+const toAppendSql = `SELECT ${columns}, b.header, s.active_at
   FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
 
 export function needBranchToAppend(sql: Connection, ref: BranchRef): BranchToAppend {

@@ -16,11 +16,10 @@ import {
   type StoredEvent,
 } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
-import type { Epochs } from "./epochs.ts";
 import { corrupt, isTaken } from "./faults.ts";
 import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
 import { decodeObject } from "./json.ts";
-import { claimToRenew, newClaim, slotColumns, slotOf } from "./runs.ts";
+import { decideSlot, slotColumns, slotOf } from "./runs.ts";
 
 interface EventRow {
   seq: number;
@@ -41,12 +40,12 @@ export function append(
   ref: BranchRef,
   events: readonly NewEvent[],
   options: AppendOptions,
-  moment: { now: number; epochs: Epochs },
+  now: number,
 ): Appended {
   const branch = needBranchToAppend(sql, ref);
   checkAppend(events, options);
   try {
-    return appendNew(sql, ref, branch, events, options, moment);
+    return appendNew(sql, ref, branch, events, options, now);
   } catch (error) {
     if (!BoughError.is(error) && !isTaken(error)) throw error;
     // Most facts are new, so whether they are there already is asked only when something is wrong with them.
@@ -63,17 +62,16 @@ function appendNew(
   branch: BranchToAppend,
   events: readonly NewEvent[],
   options: AppendOptions,
-  { now, epochs }: { now: number; epochs: Epochs },
+  now: number,
 ): Appended {
   const { no, head } = branch;
   const header = decodeObject(branch.header, "branch header");
   const place = placeAppend({ ref, seq: head, epoch: branch.epoch ?? undefined, header }, events, options);
-  const renewed = options.claim && claimToRenew(sql, ref, branch, options.claim, now);
+  const claim = options.claim && decideSlot(sql, ref, branch, options.claim, now);
   insertNewEvents(sql, no, head, events);
-  const claim = renewed ?? (options.claim && newClaim(ref, options.claim, epochs.next(), now));
   const patched = options.header ? JSON.stringify(mergePatch(header, options.header)) : branch.header;
   if (claim || options.release) {
-    const slot = slotOf(options.release ? undefined : claim);
+    const slot = slotOf(claim, options.release);
     sql.write(updateWithSlotSql, place.last, now, patched, ...slot, no);
   } else sql.write(updateSql, place.last, now, patched, no);
   // Many appends are of one moment, and the index of activity is dear to keep.

@@ -3,7 +3,6 @@
 import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
-import type { Epochs } from "./epochs.ts";
 import { type FoundBranch, findClaim, needBranch } from "./find.ts";
 
 interface ClaimRow {
@@ -16,46 +15,38 @@ interface ClaimRow {
   expires_at: number;
 }
 
-export function claimRun(
-  sql: Connection,
-  ref: BranchRef,
-  options: ClaimOptions,
-  { now, epochs }: { now: number; epochs: Epochs },
-): RunClaim {
+export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
   const branch = needBranch(sql, ref);
-  const claim = claimToRenew(sql, ref, branch, options, now) ?? newClaim(ref, options, epochs.next(), now);
+  const claim = decideSlot(sql, ref, branch, options, now);
   sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(claim), branch.no);
   return claim;
 }
 
-/** The caller's claim with its lease renewed; undefined when the slot is to be had. `run_active`. Writes nothing. */
-export function claimToRenew(
+/** The claim in force from now on, which the caller puts into the branch's row. `run_active`. Writes nothing. */
+export function decideSlot(
   sql: Connection,
   ref: BranchRef,
   branch: FoundBranch,
   options: ClaimOptions,
   now: number,
-): RunClaim | undefined {
-  const held = findClaim(sql, ref, branch);
-  return decideClaim(held, options, now) === "renew" ? { ...held!, expiresAt: now + options.leaseMs } : undefined;
-}
-
-/** The claim in force from now on; the caller puts it into the branch's row. */
-export function newClaim(
-  { sessionId, branchId }: BranchRef,
-  { runId, owner, leaseMs }: ClaimOptions,
-  epoch: number,
-  now: number,
 ): RunClaim {
-  return { sessionId, branchId, runId, owner, epoch, claimedAt: now, expiresAt: now + leaseMs };
+  const held = findClaim(sql, ref, branch);
+  const expiresAt = now + options.leaseMs;
+  if (decideClaim(held, options, now) === "renew") return { ...held!, expiresAt };
+  const { sessionId, branchId } = ref;
+  const { runId, owner } = options;
+  return { sessionId, branchId, runId, owner, epoch: branch.newest_epoch + 1, claimedAt: now, expiresAt };
 }
 
 /** What is set in the branch's row when its slot is taken or given back; values by slotOf(). */
-export const slotColumns = "epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ?";
+export const slotColumns = `epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ?,
+  newest_epoch = coalesce(?, newest_epoch)`;
 
-export function slotOf(claim: RunClaim | undefined): SqlValue[] {
-  if (!claim) return [null, null, null, null, null];
-  return [claim.epoch, claim.runId, claim.owner, claim.claimedAt, claim.expiresAt];
+/** With `release` a claim was in force for this write only; its epoch is used up all the same. */
+export function slotOf(claim: RunClaim | undefined, release = false): SqlValue[] {
+  if (!claim || release) return [null, null, null, null, null, claim?.epoch ?? null];
+  const { epoch, runId, owner, claimedAt, expiresAt } = claim;
+  return [epoch, runId, owner, claimedAt, expiresAt, epoch];
 }
 
 export function renewRun(

@@ -46,6 +46,7 @@ export const migrations: readonly Migration[] = [
       head INTEGER NOT NULL,
       created_at INTEGER NOT NULL,
       active_at INTEGER NOT NULL,
+      newest_epoch INTEGER NOT NULL,
       epoch INTEGER,
       run_id TEXT,
       owner TEXT,
@@ -55,9 +56,13 @@ export const migrations: readonly Migration[] = [
     )`,
     "CREATE UNIQUE INDEX branches_by_id ON branches (session_no, id)",
     "CREATE INDEX branches_claimed ON branches (claimed_at) WHERE run_id IS NOT NULL",
-    // One count for all branches: a branch created again under its id never sees an epoch a second time.
-    "CREATE TABLE epochs (only INTEGER PRIMARY KEY CHECK (only = 1), newest INTEGER NOT NULL)",
-    "INSERT INTO epochs (only, newest) VALUES (1, 0)",
+    // Each branch counts its own epochs, from the newest that any deleted branch had: created again under its id, it never
+    // sees one a second time.
+    "CREATE TABLE epochs (only INTEGER PRIMARY KEY CHECK (only = 1), newest_deleted INTEGER NOT NULL)",
+    "INSERT INTO epochs (only, newest_deleted) VALUES (1, 0)",
+    `CREATE TRIGGER branch_deleted AFTER DELETE ON branches BEGIN
+      UPDATE epochs SET newest_deleted = max(newest_deleted, OLD.newest_epoch);
+    END`,
     "CREATE TABLE events (key INTEGER PRIMARY KEY, id TEXT NOT NULL, data TEXT NOT NULL)",
     // The id comes first: ids are led by time, so facts of all branches go in at one edge of the index, and a commit of
     // many appends writes one page of it instead of one for each branch.

@@ -22,7 +22,6 @@ import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import * as contents from "./content.ts";
-import type { Epochs } from "./epochs.ts";
 import { explain } from "./faults.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
@@ -113,7 +112,7 @@ export class SqliteStore implements Store {
       ...(options.claim && { claim: { ...options.claim } }),
       ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
     };
-    const appended = await this.#write((sql, now, epochs) => log.append(sql, ref, own, ownOptions, { now, epochs }));
+    const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
     this.#news.tell(ref);
     return appended;
   }
@@ -124,7 +123,7 @@ export class SqliteStore implements Store {
 
   async claimRun(ref: BranchRef, options: ClaimOptions) {
     const own = { ...options };
-    return this.#write((sql, now, epochs) => runs.claimRun(sql, ref, own, { now, epochs }));
+    return this.#write((sql, now) => runs.claimRun(sql, ref, own, now));
   }
 
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -210,9 +209,9 @@ export class SqliteStore implements Store {
     this.#sql.close();
   }
 
-  #write<T>(work: (sql: Connection, now: number, epochs: Epochs) => T): Promise<T> {
+  #write<T>(work: (sql: Connection, now: number) => T): Promise<T> {
     this.#checkOpen();
-    return this.#commits.run((epochs) => work(this.#sql, this.#clock.now(), epochs));
+    return this.#commits.run(() => work(this.#sql, this.#clock.now()));
   }
 
   async #read<T>(work: (sql: Connection) => T): Promise<T> {
