@@ -17,7 +17,7 @@ test("rows that belong to nothing are removed and said", async () => {
   const store = await opened(path);
   await givenMain(store, facts("e", 2));
   const sql = await raw(path);
-  sql.exec("INSERT INTO events VALUES ((99 << 32) | 1, 'x', ''), ((99 << 32) | 2, 'y', '')");
+  sql.exec("INSERT INTO events (key, id, data) VALUES ((99 << 32) | 1, 'x', ''), ((99 << 32) | 2, 'y', '')");
   sql.exec("INSERT INTO checkpoints (branch_no, id, seq, created_at, data) VALUES (99, 'c', 1, 1, '{}')");
   sql.exec("INSERT INTO contents (session_no, id, bytes) VALUES (1, 'c', x'00')");
   sql.exec("INSERT INTO session_metadata VALUES ('k', 'v', 99)");

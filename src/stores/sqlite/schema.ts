@@ -5,8 +5,9 @@
 //   T3. A migration that was released never changes; a change of the schema is a new one at the end.
 //
 // A fact's key is its branch's number (upper 32 bits) and its sequence number (lower 32), computed by SQLite: JavaScript
-// never sees the whole key. One integer b-tree then holds each branch's facts together and in order, with no second index
-// for their position.
+// never sees the whole key. The facts themselves lie in the order in which they were written: those of all branches go in
+// at one edge, and a commit fills pages one after the other instead of splitting one for each branch. Their order within
+// the branch is an index of small entries; a long read costs a little more, and segments make long reads rare.
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -63,9 +64,8 @@ export const migrations: readonly Migration[] = [
     `CREATE TRIGGER branch_deleted AFTER DELETE ON branches BEGIN
       UPDATE epochs SET newest_deleted = max(newest_deleted, OLD.newest_epoch);
     END`,
-    "CREATE TABLE events (key INTEGER PRIMARY KEY, id TEXT NOT NULL, data TEXT NOT NULL)",
-    // The id comes first: ids are led by time, so facts of all branches go in at one edge of the index, and a commit of
-    // many appends writes one page of it instead of one for each branch.
+    "CREATE TABLE events (no INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, id TEXT NOT NULL, data TEXT NOT NULL)",
+    // The id comes first: ids are led by time, so this index, too, is written at one edge.
     "CREATE UNIQUE INDEX events_by_id ON events (id, key >> 32)",
     "CREATE TABLE segments (key INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     `CREATE TABLE checkpoints (

@@ -24,7 +24,7 @@ export const sqliteDamages: Record<string, Damaged> = {
   "a fact that is there twice": {
     damage: sql(
       "DROP INDEX events_by_id",
-      `INSERT INTO events SELECT key + 1, id, data FROM events WHERE key = (${main} << 32) | ${head}`,
+      `INSERT INTO events (key, id, data) SELECT key + 1, id, data FROM events WHERE key = (${main} << 32) | ${head}`,
       `UPDATE branches SET head = head + 1 WHERE no = ${main}`,
     ),
     seen: /^(wrong|half): s\/main: fact \d+ \(e\d+\) is there/,
@@ -32,7 +32,7 @@ export const sqliteDamages: Record<string, Damaged> = {
   "a whole batch that is there twice": {
     damage: sql(
       "DROP INDEX events_by_id",
-      `INSERT INTO events SELECT key + ${lastBatch}, id, data FROM events
+      `INSERT INTO events (key, id, data) SELECT key + ${lastBatch}, id, data FROM events
         WHERE key >> 32 = ${main} AND key & 4294967295 > ${head} - ${lastBatch}`,
       `UPDATE branches SET head = head + ${lastBatch} WHERE no = ${main}`,
     ),
