@@ -195,6 +195,22 @@ test("L4: what is lost on the way is told anew, and every letter arrives once", 
   expect(wholes.length).toBeGreaterThan(3);
 });
 
+test("L4: a reader whose wishes were not heard for a while misses nothing of what was said meanwhile", async () => {
+  const { run, read, pass, air } = given();
+  const { text } = read();
+  const { say } = run("r1");
+  await pass(400);
+  air.isLost = (packet) => packet.includes('"want"');
+  let said = "";
+  for (let second = 0; second < 30; second++) {
+    if (second === 14) air.isLost = () => false;
+    said += `${second},`;
+    say(`${second},`);
+    await pass(1000);
+  }
+  expect(text.m).toBe(said);
+});
+
 test("L1: a way that stands still holds nothing up and keeps little; the reader sees the gap and has everything again", async () => {
   const { run, read, pass, air } = given();
   const { text } = read();
