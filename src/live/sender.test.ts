@@ -78,7 +78,9 @@ function given() {
       emit: (data: unknown) =>
         show(liveEvent({ type: "custom-emit", name: "n", data } as never, { ...routing, at: 1 })),
       fact: (seq: number, id = `f${seq}`) =>
-        show(keptEvent({ type: "message.added", seq, id, at: 1, role: "user", content: [] } as never, routing)),
+        show(
+          keptEvent({ type: "message.added", seq, id, at: 1, role: "user", content: [] } as never, { ...ref, runId }),
+        ),
       end: () => show(liveEvent({ type: "run-end", status: "completed" }, { ...routing, at: 1 })),
     };
   };
@@ -173,6 +175,8 @@ test("L3: facts are named between the live events where they stood", async () =>
   expect(steps.map((step) => (typeof step === "number" ? step : "text" in step ? step.text : step.type))).toEqual([
     ...["ab", 4, "c", 5, "run-end"],
   ]);
+  const live = steps.filter((step) => typeof step === "object");
+  for (const event of live) expect(event).toMatchObject({ ...ref, runId: "r1", turnId: "t", agent: { chain: ["a"] } });
 });
 
 test("L4: what is lost on the way is told anew, and every letter arrives once", async () => {
