@@ -7,8 +7,10 @@ import { join } from "node:path";
 import pg from "pg";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/base/clock.ts";
 import type { Store } from "../../src/log/store.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
+import { lazyStore } from "../../src/sessions/open-store.ts";
 import { postgresStore } from "../../src/stores/postgres/index.ts";
 import { redisStore } from "../../src/stores/redis/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
@@ -116,6 +118,19 @@ describe.each(["postgres", "redis"])("two nodes on one %s", (kind) => {
     expect(order.indexOf("turn.started")).toBe(0);
     expect(order.lastIndexOf("text-delta")).toBeLessThan(order.lastIndexOf("message.added"));
     expect(order.indexOf("text-delta")).toBeGreaterThan(order.indexOf("message.added"));
+  });
+
+  test.skipIf(!isPresent)("also when the stores are named by a URL and opened when they are needed", async () => {
+    const { model, say } = stepped("Once upon a time.", 17);
+    const store = () => lazyStore(place.url, { clock: systemClock });
+    const one = await given(() => "", { store: store(), agent: { model } });
+    const other = await given(() => "", { store: store(), agent: { model }, isSecond: true });
+    const stream = await joined(other);
+    await one.ask("POST", `${scope}/inputs`, { input: "Tell me" });
+    say(2 + 5);
+    await stream.until(hasText(stream, "Once "));
+    say(100);
+    await settled(one);
   });
 
   test.skipIf(!isPresent)("readers that come in the middle have the message from its beginning", async () => {
