@@ -11,8 +11,8 @@ import type { Tenant } from "./tenant.ts";
 export interface Held {
   /** Who its reader is now; nothing when it may no longer read. */
   identity(): Promise<Identity | undefined>;
-  /** Ends the connection without a word. */
-  drop(): void;
+  /** Ends the connection without a word, where there is one. */
+  readonly drop: (() => void) | undefined;
   /** Gives its place back. */
   done(): void;
 }

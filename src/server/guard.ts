@@ -32,7 +32,11 @@ export function guard(request: Request, { hosts, origins }: GuardOptions, target
     if (!origins.has(origin) && !isOwn(origin, host)) throw new Refusal("origin_refused");
   } else if (request.headers.get("sec-fetch-site") === "cross-site") throw new Refusal("origin_refused");
   checkPath(url.pathname);
-  if (target !== undefined) checkPath(target.split(/[?#]/)[0]!.replace(/^https?:\/\/[^/]*/i, ""));
+  if (target === undefined) return;
+  // A target that names a host must name the one that was let in.
+  const named = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(target);
+  if (named && named[1] !== host) throw new Refusal("host_refused");
+  checkPath(target.slice(named?.[0].length ?? 0).split(/[?#]/)[0]!);
 }
 
 /** Whether a browser says that the page comes from this very server. */

@@ -33,7 +33,7 @@ export interface Connection {
   /** The path and query as they were sent. */
   readonly target: string;
   /** Ends it without a word. */
-  drop?(): void;
+  readonly drop?: () => void;
 }
 
 /** A socket that may be opened: give it the connection. */
@@ -198,7 +198,7 @@ export class Server {
         const now = await (async () => this.#authenticate(request))().catch(() => undefined);
         return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
       },
-      drop: () => connection?.drop?.(),
+      drop: connection?.drop,
       done: () => {
         if (!isDone) tenant.streams--;
         isDone = true;

@@ -1,6 +1,7 @@
 // Everything that PROTOCOL.md promises, on one store. Each store has a test file that calls this and nothing else.
 
 import { describe } from "vitest";
+import { describeAttacks } from "./attacks.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
 import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
@@ -19,5 +20,6 @@ export function describeAll(open: OpenStore): void {
   describe("nodes", () => describeNodes(open));
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
+  describe("attacks", () => describeAttacks(open));
   describe("fuzz", () => describeFuzz(open));
 }

@@ -88,8 +88,7 @@ async function sseStream({ tenant, ref, limits, request }: Exchange, held: Held,
     if (untaken > (reader?.isEnded ? 1 : patience)) {
       // Nothing is to be expected of it, not even that it hears of its end.
       leave();
-      held.drop();
-      return controller.error(new Error("The reader takes nothing."));
+      return held.drop ? held.drop() : controller.error(new Error("The reader takes nothing."));
     }
     if (!(await held.identity())) reader?.end("unauthorized");
     // Whoever has not taken what is there already needs no sign of life.
