@@ -33,6 +33,8 @@ export interface Serving {
 
 type FetchCallback = Parameters<typeof getRequestListener>[0];
 
+/** How long a server that stops waits for its clients to hear of it. */
+const lastWordsMs = 1000;
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** Listens on Node, on this machine only unless told otherwise. */
@@ -78,11 +80,24 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     async close(closing) {
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       await server.close(closing);
-      sockets.close();
+      await lastWords(http, closed);
+      for (const ws of sockets.clients) ws.terminate();
       http.closeAllConnections();
       await closed;
     },
   };
+}
+
+/** Lets streams and sockets take the frame that tells them where to go on, as long as that makes sense. */
+async function lastWords(http: HttpServer, closed: Promise<void>): Promise<void> {
+  let isOver = false;
+  void closed.then(() => {
+    isOver = true;
+  });
+  for (let waitedMs = 0; waitedMs < lastWordsMs && !isOver; waitedMs += 10) {
+    http.closeIdleConnections();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 async function upgrade(

@@ -8,7 +8,7 @@ import { createContext } from "../../src/sessions/context.ts";
 import { Sessions } from "../../src/sessions/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
-import { given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
+import { type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
 
 const main = "/sessions/s/branches/main";
 
@@ -70,6 +70,33 @@ export function describeNodes(open: OpenStore): void {
     expect(kept).toEqual((await other.ask("GET", `${main}/events`)).body.events);
     expect((await other.ask("GET", `${scope}/state`)).body.messages.at(-1).content[0].text).toBe("From the other.");
   });
+
+  test.each(["reject", "queue", "interrupt"] as const)(
+    "5.6 a repeated input is not kept off, nor stopped, by its own run on another node (%s)",
+    async (ifActive) => {
+      const store = await sharedStore(open);
+      const { script, open: release } = held();
+      const one = await given(script, { store });
+      const { passed, open: append } = gate();
+      const late = new Proxy(store, {
+        get: (target, name: keyof Store) =>
+          name === "append"
+            ? (...args: Parameters<Store["append"]>) => passed.then(() => target.append(...args))
+            : target[name],
+      });
+      const other = await another(late);
+      const submit = (g: Given) =>
+        g.ask("POST", `${scope}/inputs`, { input: "Hi", ifActive }, { "idempotency-key": "k" });
+      const repeated = submit(other);
+      await until(async () => (await other.ask("GET", "/health")).status === 200);
+      const { body } = await submit(one);
+      append();
+      expect(await repeated).toMatchObject({ status: 202, body });
+      release();
+      await settled(one);
+      expect((await other.ask("GET", `${scope}/runs`)).body.runs).toMatchObject([{ status: "completed" }]);
+    },
+  );
 
   test("6.3 a subagent's events reach the branch that called it, and that one's caller", async () => {
     const context = createContext(memoryStore(), {});
