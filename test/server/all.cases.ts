@@ -3,6 +3,7 @@
 import { describe } from "vitest";
 import { describeAttacks } from "./attacks.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
+import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
@@ -21,5 +22,6 @@ export function describeAll(open: OpenStore): void {
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
   describe("attacks", () => describeAttacks(open));
+  describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
 }

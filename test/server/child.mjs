@@ -35,7 +35,9 @@ const server = createServer({
   agents: { helper: { model, tools: { add }, owner: `${name}/1`, ...(leaseMs && { leaseMs }) } },
   store,
   token,
-  definitions: { models: { "scripted/a": scriptedModel(() => "From A."), "scripted/b": scriptedModel(() => "From B.") } },
+  definitions: {
+    models: { "scripted/a": scriptedModel(() => "From A."), "scripted/b": scriptedModel(() => "From B.") },
+  },
   limits: { requestsPerSecond: 1e6, burst: 1e6, ...limits },
 });
 const serving = await serve(server, { port: 0 });
