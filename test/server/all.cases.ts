@@ -1,4 +1,4 @@
-// Everything that PROTOCOL.md promises, on one store. Each store has a test file that calls this and nothing else.
+// Everything that PROTOCOL.md promises, on one store.
 
 import { describe } from "vitest";
 import { describeAttacks } from "./attacks.cases.ts";
@@ -12,11 +12,13 @@ import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeSecurity } from "./security.cases.ts";
 import { describeSocket } from "./socket.cases.ts";
+import { describeStalled } from "./stalled.cases.ts";
 
 export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
   describe("live", () => describeLive(open));
+  describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
   describe("nodes", () => describeNodes(open));
   describe("security", () => describeSecurity(open));
@@ -24,4 +26,12 @@ export function describeAll(open: OpenStore): void {
   describe("attacks", () => describeAttacks(open));
   describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
+}
+
+/** What a store can get wrong by itself: who has a branch, whose a session is, and what a text means. */
+export function describeStoreBound(open: OpenStore): void {
+  describe("runs", () => describeRuns(open));
+  describe("nodes", () => describeNodes(open));
+  describe("matrix", () => describeMatrix(open));
+  describe("injection", () => describeInjection(open));
 }
