@@ -10,7 +10,7 @@ import { createContext } from "../../src/sessions/context.ts";
 import { openSessions, Sessions } from "../../src/sessions/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { type Frame, scopes } from "../../src/wire/index.ts";
-import { type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
+import { add, type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
 
 const main = "/sessions/s/branches/main";
 
@@ -103,6 +103,25 @@ export function describeNodes(open: OpenStore): void {
       }),
     );
     for (const { messages } of sessions) expect(messages.at(-1)).toMatchObject({ role: "assistant" });
+  });
+
+  test("5.8 a turn whose answer comes after a restart goes on with its own agent, whichever is asked", async () => {
+    const store = await sharedStore(open);
+    const tools = { add: { ...add, permission: true } };
+    const asks = { model: scriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }]), tools };
+    const idle = { model: scriptedModel(() => "From the wrong one.") };
+    const one = await given([], { store, agents: { helper: idle, asker: asks } });
+    const asker = "/agents/asker/sessions/s/branches/main";
+    await one.ask("POST", `${asker}/inputs`, { input: "Add" });
+    const id = await until(async () => (await one.ask("GET", `${asker}/state`)).body.interactions[0]?.id);
+    await one.serving.close();
+    const own = { model: scriptedModel(() => "Three."), tools };
+    const other = await given([], { store, agents: { helper: idle, asker: own }, isSecond: true });
+    const said = await other.ask("POST", `${scope}/responses`, { interactionId: id, answer: { approved: true } });
+    expect(said).toMatchObject({ status: 200, body: { interactionId: id, runId: expect.any(String) } });
+    await settled(other);
+    expect((await other.ask("GET", `${scope}/state`)).body.messages.at(-1).content[0].text).toBe("Three.");
+    expect((await other.ask("GET", `${asker}/runs`)).body.runs.at(-1)).toMatchObject({ runId: said.body.runId });
   });
 
   test.each(["reject", "queue", "interrupt"] as const)(
