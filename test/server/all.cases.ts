@@ -10,6 +10,7 @@ import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
+import { describeRaces } from "./races.cases.ts";
 import { describeSecurity } from "./security.cases.ts";
 import { describeSocket } from "./socket.cases.ts";
 import { describeStalled } from "./stalled.cases.ts";
@@ -21,6 +22,7 @@ export function describeAll(open: OpenStore): void {
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
   describe("nodes", () => describeNodes(open));
+  describe("races", () => describeRaces(open));
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
   describe("attacks", () => describeAttacks(open));
@@ -32,6 +34,7 @@ export function describeAll(open: OpenStore): void {
 export function describeStoreBound(open: OpenStore): void {
   describe("runs", () => describeRuns(open));
   describe("nodes", () => describeNodes(open));
+  describe("races", () => describeRaces(open));
   describe("matrix", () => describeMatrix(open));
   describe("injection", () => describeInjection(open));
 }
