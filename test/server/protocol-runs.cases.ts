@@ -369,6 +369,12 @@ export function describeRuns(open: OpenStore): void {
       const { body } = await ask("GET", "/openapi.json");
       const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object));
       expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(routes).sort());
+      const { post } = body.paths["/agents/{agentId}/sessions/{sessionId}/branches/{branchId}/inputs"];
+      expect(post.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key");
+      const { tags } =
+        body.paths["/sessions/{sessionId}/branches/{branchId}"].patch.requestBody.content["application/json"].schema
+          .properties;
+      expect(tags.anyOf[0]).toMatchObject({ type: "array", maxItems: 64, items: { type: "string", maxLength: 256 } });
     });
   });
 }
