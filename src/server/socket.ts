@@ -41,6 +41,9 @@ export class Socket {
   readonly #timer: ReturnType<typeof setInterval>;
   #reader: Reader | undefined;
   #isSending = false;
+  /** Frames that were taken, and how many of them at the last look. */
+  #sent = 0;
+  #sentBefore = 0;
   #isAlive = true;
   #waiting = 0;
   #work = Promise.resolve();
@@ -81,7 +84,10 @@ export class Socket {
   /** K2, K3. */
   async #look(): Promise<void> {
     const { connection, held } = this.#options;
-    if (this.#isSending || !this.#isAlive) return connection.destroy();
+    const isStuck = this.#isSending && this.#sent === this.#sentBefore;
+    this.#sentBefore = this.#sent;
+    // Whoever takes frames may be too busy with them to answer a ping that comes behind them.
+    if (isStuck || !(this.#isAlive || this.#isSending)) return connection.destroy();
     this.#isAlive = false;
     connection.ping();
     if (!(await held.identity())) this.#reader?.end("unauthorized");
@@ -117,6 +123,7 @@ export class Socket {
     this.#isSending = true;
     await this.#options.connection.send(text);
     this.#isSending = false;
+    this.#sent++;
   }
 
   /** K1. */

@@ -1,14 +1,67 @@
 // Readers that stop reading: they lose their stream, with the cursor to go on from, and nobody else loses anything.
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
+import type { OpenSocket, SocketEnd } from "../../src/server/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
-import { given, isEvent, type LiveStream, type OpenStore, say, scope, until } from "./kit.ts";
+import {
+  type Given,
+  gate,
+  given,
+  held,
+  isEvent,
+  type LiveStream,
+  type OpenStore,
+  requestOf,
+  say,
+  scope,
+  until,
+} from "./kit.ts";
 import { keptOf } from "./process.ts";
 
 const main = "/sessions/s/branches/main";
 const live = `${scope}/events/live`;
 const turns = 6;
+
+/** The library's side of a socket, as slow as a test wants it. Answers every ping. */
+class FakeEnd implements SocketEnd {
+  readonly sent: string[] = [];
+  closed: { code: number; reason: string } | undefined;
+  isDestroyed = false;
+  readonly #take: () => Promise<void>;
+  #socket: ReturnType<OpenSocket> | undefined;
+
+  constructor(take: () => Promise<void>) {
+    this.#take = take;
+  }
+
+  async open(g: Given): Promise<ReturnType<OpenSocket>> {
+    const headers = { authorization: `Bearer ${g.server.token}` };
+    const opened = (await g.server.connect(requestOf("GET", `${scope}/ws`, undefined, headers))) as OpenSocket;
+    const socket = opened(this);
+    this.#socket = socket;
+    onTestFinished(() => socket.closed());
+    return socket;
+  }
+
+  async send(text: string): Promise<void> {
+    await this.#take();
+    this.sent.push(text);
+  }
+
+  close(code: number, reason: string): void {
+    this.closed ??= { code, reason };
+  }
+
+  destroy(): void {
+    this.isDestroyed = true;
+    this.#socket!.closed();
+  }
+
+  ping(): void {
+    this.#socket!.pong();
+  }
+}
 
 export function describeStalled(open: OpenStore): void {
   const start: typeof given = (script, options = {}) => given(script, { open, ...options });
@@ -68,6 +121,46 @@ export function describeStalled(open: OpenStore): void {
     });
     expect(keptOf(frames)).toEqual(events);
     rest.terminate();
+  });
+
+  test("7.3 a socket that is too slow for its frames is closed with 1013 and its cursor", async () => {
+    const g = await start(() => "x".repeat(20_000), { limits: { bufferBytes: 4096 } });
+    const { passed, open: take } = gate();
+    let taking = Promise.resolve();
+    const end = new FakeEnd(() => taking);
+    await end.open(g);
+    await until(() => end.sent.some((text) => text.includes('"ready"')));
+    taking = passed;
+    await say(g, "Hi");
+    take();
+    expect(await until(() => end.closed)).toEqual({ code: 1013, reason: "slow" });
+    const frames = end.sent.map((text) => JSON.parse(text) as Frame);
+    const last = frames.at(-1) as Extract<Frame, { type: "end" }>;
+    expect(last).toMatchObject({ type: "end", reason: "slow" });
+    expect(keptOf(frames).at(-1)?.seq ?? 0).toBe(last.after);
+  });
+
+  test("7.4 a socket that takes its frames slowly but steadily is not dropped", async () => {
+    const g = await start(() => "word ".repeat(50), { limits: { heartbeatMs: 20 } });
+    const end = new FakeEnd(() => new Promise((resolve) => setTimeout(resolve, 6)));
+    await end.open(g);
+    for (let i = 0; i < 6; i++) await say(g, `${i}`);
+    const { events } = (await g.ask("GET", `${main}/events`)).body;
+    const kept = () => keptOf(end.sent.map((text) => JSON.parse(text) as Frame));
+    await until(() => kept().length === events.length);
+    expect(kept()).toEqual(events);
+    expect(end.isDestroyed).toBe(false);
+  });
+
+  test("7.3 a socket that sends more than can be worked on is closed with 1008", async () => {
+    const { script, open: release } = held();
+    const g = await start(script);
+    const end = new FakeEnd(() => Promise.resolve());
+    const socket = await end.open(g);
+    for (let i = 0; i < 70; i++) socket.message(JSON.stringify({ type: "interrupt", id: `${i}` }));
+    expect(end.closed).toEqual({ code: 1008, reason: "rate_limited" });
+    release();
+    expect((await g.ask("GET", "/health")).status).toBe(200);
   });
 
   test("6.10 a run whose only reader stalls in the middle of it ends all the same", async () => {
