@@ -9,8 +9,10 @@ import type { Tenant } from "./tenant.ts";
 
 /** A stream that goes on after the handler has returned. */
 export interface Held {
-  /** Whether its reader may still read. */
-  isAllowed(): Promise<boolean>;
+  /** Who its reader is now; nothing when it may no longer read. */
+  identity(): Promise<Identity | undefined>;
+  /** Ends the connection without a word, where there is one. */
+  readonly drop: (() => void) | undefined;
   /** Gives its place back. */
   done(): void;
 }

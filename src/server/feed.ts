@@ -33,6 +33,8 @@ const graceMs = 20;
 /** The same for a run of another process, whose events are on their way longer. */
 const farGraceMs = 200;
 const pageSize = 500;
+/** Of a reader that has just come: how large its branch's events are is not known yet. */
+const firstPageSize = 20;
 
 export class Feed {
   readonly #ref: BranchRef;
@@ -91,11 +93,19 @@ export class Feed {
     options: { bufferBytes: number; signal: AbortSignal; onAttached?: (reader: Reader) => void },
   ): AsyncGenerator<readonly Encoded[]> {
     let cursor = after;
+    let limit = firstPageSize;
     while (cursor < this.#head && !options.signal.aborted) {
-      const page = await this.#source.read({ after: cursor, before: this.#head + 1, limit: pageSize });
+      let page: Encoded[];
+      try {
+        const events = await this.#source.read({ after: cursor, before: this.#head + 1, limit });
+        page = events.map((event) => encode({ type: "event", event }));
+      } catch (error) {
+        return yield [encode(lastFrame(error, cursor))];
+      }
       if (page.length === 0) break;
-      cursor = page.at(-1)!.seq;
-      yield page.map((event) => encode({ type: "event", event }));
+      cursor = page.at(-1)!.seq!;
+      limit = nextPageSize(page, options.bufferBytes);
+      yield page;
     }
     const reader = this.#attach(cursor, options.bufferBytes);
     const leave = () => reader.finish();
@@ -228,10 +238,9 @@ export class Feed {
 
   /** The branch is gone, or the store fails: nobody can be told anything more. */
   #fail(error: unknown): void {
-    const problem = problemOf(error);
-    const isGone = BoughError.is(error, "branch_not_found") || BoughError.is(error, "session_not_found");
+    const last = lastFrame(error, 0);
     for (const reader of this.#readers) {
-      if (isGone) reader.finish({ type: "reset", problem });
+      if (last.type === "reset") reader.finish(last);
       else reader.end("closing");
     }
     this.#over.abort();
@@ -240,4 +249,16 @@ export class Feed {
   get isOver(): boolean {
     return this.#over.signal.aborted;
   }
+}
+
+/** How many events like these a reader may let wait. */
+function nextPageSize(page: readonly Encoded[], bufferBytes: number): number {
+  const size = page.reduce((sum, { json }) => sum + json.length, 0) / page.length;
+  return Math.max(1, Math.min(pageSize, Math.floor(bufferBytes / size)));
+}
+
+/** What a reader is told when the log can't be read: a branch that is gone can't be resumed, everything else elsewhere. */
+function lastFrame(error: unknown, after: number): Frame {
+  const isGone = BoughError.is(error, "branch_not_found") || BoughError.is(error, "session_not_found");
+  return isGone ? { type: "reset", problem: problemOf(error) } : { type: "end", reason: "closing", after };
 }

@@ -1,6 +1,7 @@
 // Pictures: how what is stored looks from outside.
 
 import type { Clock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
 import type { BranchRef, RunClaim } from "../log/store.ts";
 import type { BranchPlace } from "../projection/index.ts";
@@ -50,8 +51,20 @@ function placeBody(place: BranchPlace): Omit<BranchPlace, "siblings"> {
   };
 }
 
-/** Roots first, each with its forks. Built without recursion: a chain of forks can be longer than a stack. */
+/** How deep a tree may be for everybody to read it: JSON deeper than a stack can't be written. */
+const deepestTree = 500;
+
+/** Roots first, each with its forks. */
 export function treeBody(branches: readonly PlacedBranch[]): TreeBody[] {
+  if (branches.some(({ ancestors }) => ancestors.length >= deepestTree)) {
+    throw new BoughError(
+      "limit_exceeded",
+      `More than ${deepestTree} branches are forks of each other; list them instead.`,
+      {
+        data: { limit: deepestTree },
+      },
+    );
+  }
   const nodes = new Map(branches.map((branch) => [branch.id, { ...branchBody(branch), forks: [] as TreeBody[] }]));
   const roots: TreeBody[] = [];
   for (const branch of branches) {

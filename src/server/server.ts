@@ -5,7 +5,7 @@ import { Hono, type Context as HonoContext } from "hono";
 import { Agent } from "../agent/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import type { Store } from "../log/store.ts";
+import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
 import { type Route, type RouteName, routes } from "../wire/index.ts";
 import { type Authenticate, type Identity, randomToken, tokenAuth } from "./auth.ts";
@@ -19,8 +19,23 @@ import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
 import { Tenant } from "./tenant.ts";
+import { Waker } from "./waker.ts";
 
-type Env = { Bindings: { identity: Identity; tenant: Tenant; asSocket?: (exchange: Exchange) => void } };
+interface Entered {
+  readonly identity: Identity;
+  readonly tenant: Tenant;
+  readonly connection: Connection | undefined;
+  readonly asSocket?: (exchange: Exchange) => void;
+}
+type Env = { Bindings: Entered };
+
+/** What a request comes over. */
+export interface Connection {
+  /** The path and query as they were sent. */
+  readonly target: string;
+  /** Ends it without a word. */
+  readonly drop?: () => void;
+}
 
 /** A socket that may be opened: give it the connection. */
 export type OpenSocket = (connection: SocketEnd) => Socket;
@@ -38,6 +53,7 @@ export class Server {
   readonly #rate: RateLimit;
   readonly #tenants = new Map<string, Tenant>();
   readonly #app: Hono<Env>;
+  #waker: Waker | undefined;
   #isClosed = false;
 
   /** Use `createServer`. */
@@ -55,58 +71,75 @@ export class Server {
     this.#app = this.#route();
   }
 
-  /** Takes up turns that other processes left behind. Begins by itself with the first request; tenants when they come. */
+  /** Takes up turns that other processes left behind, from now on. Begins by itself with the first request. */
   recover(): void {
-    if (!this.#options.auth) this.#tenant("");
+    if (this.#waker || this.#isClosed) return;
+    const { auth, clock = systemClock, logger = console } = this.#options;
+    if (!auth) this.#tenant("");
+    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    const wake = async (name: string, ref: BranchRef) => {
+      const isOurs = auth ? name !== "" : name === "";
+      // One that can't be read must not keep the others from being found.
+      if (isOurs)
+        await this.#tenant(name)
+          .wake(ref)
+          .catch((error) => warn("A turn could not be looked at:", error));
+    };
+    this.#waker = new Waker({ store: this.#store, clock, wake, warn });
   }
 
   /** Answers a request. Never rejects. */
-  readonly fetch = async (request: Request): Promise<Response> => {
-    const response = await this.#answer(request).catch((error: unknown) => this.#refuse(error));
+  readonly fetch = (request: Request): Promise<Response> => this.answer(request);
+
+  /** The same for whoever holds the connection. */
+  async answer(request: Request, connection?: Connection): Promise<Response> {
+    const response = await this.#answer(request, connection).catch((error: unknown) => this.#refuse(error));
     return secure(response, request, this.#guard.origins);
-  };
+  }
 
   /** Whether a request for a WebSocket may have one: a function that takes the connection, or the answer instead. */
-  async connect(request: Request): Promise<OpenSocket | Response> {
+  async connect(request: Request, connection?: Connection): Promise<OpenSocket | Response> {
+    const opened = await this.#connect(request, connection).catch((error: unknown) => this.#refuse(error));
+    return opened instanceof Response ? secure(opened, request, this.#guard.origins) : opened;
+  }
+
+  async #connect(request: Request, connection: Connection | undefined): Promise<OpenSocket | Response> {
     let exchange: Exchange | undefined;
     const asSocket = (asked: Exchange) => {
       exchange = asked;
     };
-    try {
-      const env = { ...(await this.#enter(request)), asSocket };
-      const response = await this.#app.fetch(request, env);
-      if (!exchange) return response;
-      return await this.#socket(exchange);
-    } catch (error) {
-      return this.#refuse(error);
-    }
+    const env = { ...(await this.#enter(request, connection)), asSocket };
+    const response = await this.#app.fetch(request, env);
+    return exchange ? this.#socket(exchange) : response;
   }
 
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.#isClosed = true;
+    await this.#waker?.stop();
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.close(options)));
     await this.#store.close();
   }
 
-  async #answer(request: Request): Promise<Response> {
+  async #answer(request: Request, connection: Connection | undefined): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
-    const env = early ? undefined : await this.#enter(request);
+    const env = early ? undefined : await this.#enter(request, connection);
     if (!env) return early!;
     return this.#app.fetch(request, env);
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */
-  async #enter(request: Request): Promise<Env["Bindings"]> {
-    guard(request, this.#guard);
+  async #enter(request: Request, connection: Connection | undefined): Promise<Env["Bindings"]> {
+    guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
+    this.recover();
     const identity = await this.#authenticate(request);
     if (!identity) {
       this.#rate.take("anonymous");
       throw new Refusal("unauthorized");
     }
     this.#rate.take(`tenant ${identity.tenant}`);
-    return { identity, tenant: this.#tenant(identity.tenant) };
+    return { identity, tenant: this.#tenant(identity.tenant), connection };
   }
 
   #tenant(name: string): Tenant {
@@ -134,7 +167,7 @@ export class Server {
   }
 
   async #handle(name: RouteName, route: Route, c: HonoContext<Env>): Promise<Response> {
-    const { identity, tenant, asSocket } = c.env;
+    const { identity, tenant, connection, asSocket } = c.env;
     const request = c.req.raw;
     if (request.method === "HEAD") throw new Refusal("route_not_found");
     if (!identity.scopes.includes(route.scope)) throw new Refusal("forbidden", `Scope "${route.scope}" is needed.`);
@@ -143,7 +176,7 @@ export class Server {
     const optional = route.bodyOptional ?? false;
     const body =
       route.body && (await readJson(request, route.body, { limit: limits.bodyBytes, depth: limits.depth, optional }));
-    const hold = () => this.#hold(request, identity, tenant, route);
+    const hold = () => this.#hold(request, tenant, route, connection);
     const params = c.req.param() as Record<string, string>;
     const exchange = new Exchange({ request, route, identity, tenant, limits, query, body, params, hold });
     if (route.gives === "socket" && asSocket) {
@@ -160,22 +193,28 @@ export class Server {
     await exchange.agent();
     const after = cursorOf(exchange);
     await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
-    const held = exchange.hold();
+    this.#checkPlaces(exchange.tenant);
     const take = () => this.#rate.take(`tenant ${exchange.identity.tenant}`);
-    return (connection) => new Socket({ exchange, held, after, connection, take });
+    // A handshake can still fail: only a socket that opens takes a place.
+    return (connection) => new Socket({ exchange, held: exchange.hold(), after, connection, take });
   }
 
-  #hold(request: Request, identity: Identity, tenant: Tenant, route: Route): Held {
-    if (tenant.streams >= this.limits.streams) {
-      throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
-    }
+  #checkPlaces({ streams }: Tenant): void {
+    if (streams < this.limits.streams) return;
+    throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
+  }
+
+  #hold(request: Request, tenant: Tenant, route: Route, connection: Connection | undefined): Held {
+    this.#checkPlaces(tenant);
     tenant.streams++;
     let isDone = false;
     return {
-      isAllowed: async () => {
-        const now = await Promise.resolve(this.#authenticate(request)).catch(() => undefined);
-        return now?.tenant === identity.tenant && now.scopes.includes(route.scope);
+      identity: async () => {
+        // Whoever can't be asked about is let in no further.
+        const now = await (async () => this.#authenticate(request))().catch(() => undefined);
+        return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
       },
+      drop: connection?.drop,
       done: () => {
         if (!isDone) tenant.streams--;
         isDone = true;

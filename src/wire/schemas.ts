@@ -9,7 +9,7 @@ export const idSchema = v.pipe(
   v.minLength(1),
   v.maxLength(128),
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f/\\]+$/u),
+  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f/\\]+$/u),
   v.check((id) => !/[\ud800-\udfff]/u.test(id)),
 );
 
@@ -31,8 +31,13 @@ const flag = v.pipe(
 const pageSize = v.optional(v.pipe(number, v.minValue(1), v.maxValue(1000)));
 
 const noQuery = v.strictObject({});
-/** A key of metadata that is searched for. */
-const filter = v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][\w.-]{0,63}$/)), text(1024));
+/** Metadata that is searched for. A record schema would leave out keys such as "constructor", and find more than was meant. */
+const filter = v.custom<Readonly<Record<string, string>>>(
+  (value) =>
+    v.is(object, value) &&
+    Object.entries(value).every(([key, each]) => /^[A-Za-z_][\w.-]{0,63}$/.test(key) && v.is(text(1024), each)),
+  "texts by key",
+);
 
 const details = {
   name: v.optional(text(1024)),
@@ -46,10 +51,7 @@ const textPart = v.strictObject({ type: v.literal("text"), text: v.string(), ...
 const filePart = v.strictObject({
   type: v.literal("file"),
   /** A `bough-content://` reference or base64 text; never an address that the server would have to fetch. */
-  data: v.pipe(
-    v.string(),
-    v.check((data) => !/^\s*(?!bough-content:)[a-z][a-z0-9+.-]*:/i.test(data)),
-  ),
+  data: v.pipe(v.string(), v.regex(/^(?:bough-content:\/\/.+|[A-Za-z0-9+/_-]+={0,2})$/)),
   mediaType: v.pipe(text(256), v.minLength(1)),
   filename: v.optional(text(1024)),
   ...partOptions,
@@ -94,6 +96,15 @@ const inputFields = {
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
+/** What an answer says at least, where that is not the asking tool's own affair. */
+export const answers: Readonly<Record<string, v.GenericSchema>> = {
+  permission: v.looseObject({
+    approved: v.boolean(),
+    choice: v.optional(v.picklist(["once", "always"])),
+    reason: v.optional(v.string()),
+  }),
+  continuation: v.looseObject({ approved: v.boolean(), iterations: v.optional(positive) }),
+};
 const responseFields = { interactionId: idSchema, answer: object };
 
 /** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */
@@ -160,7 +171,12 @@ export const queries = {
 
 /** What a client sends over a WebSocket; `id` comes back with the reply. */
 export const clientFrameSchema = v.variant("type", [
-  v.strictObject({ type: v.literal("input"), id: v.optional(text(128)), key: v.optional(text(256)), ...inputFields }),
+  v.strictObject({
+    type: v.literal("input"),
+    id: v.optional(text(128)),
+    key: v.optional(v.pipe(text(256), v.minLength(1))),
+    ...inputFields,
+  }),
   v.strictObject({ type: v.literal("interrupt"), id: v.optional(text(128)), ...interruptFields }),
   v.strictObject({ type: v.literal("response"), id: v.optional(text(128)), ...responseFields }),
 ]);

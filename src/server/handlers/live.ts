@@ -61,7 +61,10 @@ function joined(chunks: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-async function sseStream({ tenant, ref, limits }: Exchange, held: Held, after: number) {
+/** How many heartbeats a reader may leave lying what is there for it. */
+const patience = 4;
+
+async function sseStream({ tenant, ref, limits, request }: Exchange, held: Held, after: number) {
   const left = new AbortController();
   const { signal } = left;
   let reader: Reader | undefined;
@@ -70,35 +73,39 @@ async function sseStream({ tenant, ref, limits }: Exchange, held: Held, after: n
   };
   const frames = await tenant.feeds.open(ref, after, { bufferBytes: limits.bufferBytes, signal, onAttached });
   let isIdle = true;
-  let isTaken = true;
+  let untaken = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
   const leave = () => {
     clearInterval(timer);
+    request.signal.removeEventListener("abort", leave);
     left.abort();
     held.done();
+    void frames.return?.();
+  };
+  const look = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const isWaiting = (controller.desiredSize ?? 0) <= 0;
+    untaken = isWaiting ? untaken + 1 : 0;
+    if (untaken > (reader?.isEnded ? 1 : patience)) {
+      // Nothing is to be expected of it, not even that it hears of its end.
+      leave();
+      return held.drop ? held.drop() : controller.error(new Error("The reader takes nothing."));
+    }
+    if (!(await held.identity())) reader?.end("unauthorized");
+    // Whoever has not taken what is there already needs no sign of life.
+    else if (isIdle && !isWaiting && !signal.aborted) controller.enqueue(heartbeat);
+    isIdle = true;
   };
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      timer = setInterval(async () => {
-        if (reader?.isEnded && !isTaken) {
-          // It has not even taken the end: nothing is to be expected of it.
-          leave();
-          return controller.error(new Error("The reader takes nothing."));
-        }
-        isTaken = false;
-        if (!(await held.isAllowed())) reader?.end("unauthorized");
-        // Whoever has not taken what is there already needs no sign of life.
-        else if (isIdle && !signal.aborted && (controller.desiredSize ?? 0) > 0) controller.enqueue(heartbeat);
-        isIdle = true;
-      }, limits.heartbeatMs);
+      timer = setInterval(() => void look(controller), limits.heartbeatMs);
       timer.unref?.();
+      // A client that left before the answer began never reads from this, nor cancels it.
+      request.signal.addEventListener("abort", leave);
+      if (request.signal.aborted) leave();
     },
     async pull(controller) {
-      isTaken = true;
-      const batch = await frames.next().catch((error: unknown) => {
-        leave();
-        throw error;
-      });
+      untaken = 0;
+      const batch = await frames.next();
       if (batch.done) {
         leave();
         return controller.close();
@@ -106,9 +113,6 @@ async function sseStream({ tenant, ref, limits }: Exchange, held: Held, after: n
       isIdle = false;
       controller.enqueue(joined(batch.value.map(sseBytes)));
     },
-    async cancel() {
-      leave();
-      await frames.return?.();
-    },
+    cancel: leave,
   });
 }

@@ -1,0 +1,12 @@
+import { describe, freshSchema, opened, server } from "../postgres/kit.ts";
+import { describeAll } from "./all.cases.ts";
+import { describeOutage } from "./outage.ts";
+import { describeProcesses } from "./processes.ts";
+import { describeResuming } from "./resuming.ts";
+
+const openPlace = () => ({ url: server().url, schema: freshSchema() });
+
+describe("a server on PostgreSQL", () => describeAll(() => opened()));
+describe("two servers on one PostgreSQL", () => describeProcesses(openPlace));
+describe("resuming on PostgreSQL", () => describeResuming(openPlace));
+describe("a PostgreSQL that restarts", () => describeOutage(openPlace, () => server().restart("immediate")));
