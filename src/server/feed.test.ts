@@ -5,6 +5,7 @@ import type { ReadOptions } from "../log/store.ts";
 import type { LogEvent } from "../sessions/index.ts";
 import type { Frame } from "../wire/index.ts";
 import { Feed } from "./feed.ts";
+import type { Reader } from "./reader.ts";
 import { RunningMessages } from "./running-messages.ts";
 
 const ref = { sessionId: "s", branchId: "main" };
@@ -32,12 +33,8 @@ function givenFeed(head: number) {
   };
   const feed = new Feed({ ref, head, source, running: new RunningMessages(), clock: systemClock });
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async (after: number) => {
-    for await (const batch of feed.read(after, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })(head);
+  const reader = feed.join(head, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   return {
     feed,
     log,
@@ -47,11 +44,17 @@ function givenFeed(head: number) {
       passed = until;
     },
     async leave() {
-      left.abort();
+      reader.leave();
       await reading;
       feed.close();
     },
   };
+}
+
+async function readAll(reader: Reader, seen: string[]): Promise<void> {
+  for (let batch = await reader.next(); batch; batch = await reader.next()) {
+    for (const { json } of batch) seen.push(label(JSON.parse(json)));
+  }
 }
 
 function label(frame: Frame): string {
@@ -104,17 +107,13 @@ test("F4: whoever joins while deltas wait to be told gets each of them once", as
   feed.emitted(fact(2, "other") as BoughEvent);
   feed.emitted(delta("m", "b"));
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async () => {
-    for await (const batch of feed.read(1, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })();
+  const reader = feed.join(1, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   await settle();
   open();
   await settle();
   expect(seen).toEqual(["snapshot a", "ready", "kept 2", "live b"]);
-  left.abort();
+  reader.leave();
   await reading;
   await leave();
 });
@@ -123,17 +122,13 @@ test("F1: a cursor ahead of the feed does not get again what it has", async () =
   const { feed, log, wake, leave } = givenFeed(1);
   log.push(fact(2), fact(3));
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async () => {
-    for await (const batch of feed.read(2, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })();
+  const reader = feed.join(2, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   await settle();
   wake();
   await settle();
   expect(seen).toEqual(["ready", "kept 3"]);
-  left.abort();
+  reader.leave();
   await reading;
   await leave();
 });

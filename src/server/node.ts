@@ -1,6 +1,6 @@
 // Serving on Node: HTTP by @hono/node-server, WebSocket by ws.
 
-import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { createAdaptorServer } from "@hono/node-server";
@@ -10,6 +10,7 @@ import { subprotocol } from "../wire/index.ts";
 import { liftSocketToken } from "./auth.ts";
 import type { Server } from "./server.ts";
 import type { SocketEnd } from "./socket.ts";
+import { writeStream } from "./stream-writer.ts";
 
 export interface ServeOptions {
   /** Default 4600; 0 for any that is free. */
@@ -29,6 +30,8 @@ export interface Serving {
   close(options?: { drainMs?: number }): Promise<void>;
 }
 
+type FetchCallback = Parameters<typeof createAdaptorServer>[0]["fetch"];
+
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** Listens on Node, on this machine only unless told otherwise. */
@@ -41,7 +44,11 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     );
   }
   const serverOptions = { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 };
-  const http = createAdaptorServer({ fetch: server.fetch, serverOptions }) as HttpServer;
+  const fetch: FetchCallback = async (request, { outgoing }) => {
+    const response = await server.fetch(request);
+    return writeStream(response, outgoing as ServerResponse) ?? response;
+  };
+  const http = createAdaptorServer({ fetch, serverOptions }) as HttpServer;
   http.maxHeadersCount = 100;
   http.maxConnections = server.limits.connections;
   const sockets = new WebSocketServer({

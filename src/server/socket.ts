@@ -36,9 +36,9 @@ const waitingFrames = 64;
 
 export class Socket {
   readonly #options: SocketOptions;
-  readonly #left = new AbortController();
   readonly #timer: ReturnType<typeof setInterval>;
   #reader: Reader | undefined;
+  #isGone = false;
   #isSending = false;
   #isAlive = true;
   #waiting = 0;
@@ -73,7 +73,8 @@ export class Socket {
   /** The connection is gone. */
   closed(): void {
     clearInterval(this.#timer);
-    this.#left.abort();
+    this.#isGone = true;
+    this.#reader?.leave();
     this.#options.held.done();
   }
 
@@ -88,21 +89,17 @@ export class Socket {
 
   async #stream(): Promise<void> {
     const { exchange, after, connection } = this.#options;
-    const options = {
-      bufferBytes: exchange.limits.bufferBytes,
-      signal: this.#left.signal,
-      onAttached: (reader: Reader) => {
-        this.#reader = reader;
-      },
-    };
+    const { bufferBytes } = exchange.limits;
     let last = "";
     try {
-      const frames = await exchange.tenant.feeds.open(exchange.ref, after, options);
-      for (let batch = await frames.next(); !batch.done; batch = await frames.next()) {
-        for (const { json } of batch.value) await this.#send(json);
-        last = batch.value.at(-1)!.json;
+      const reader = await exchange.tenant.feeds.open(exchange.ref, after, { bufferBytes });
+      this.#reader = reader;
+      if (this.#isGone) reader.leave();
+      for (let batch = await reader.next(); batch; batch = await reader.next()) {
+        for (const { json } of batch) await this.#send(json);
+        last = batch.at(-1)!.json;
       }
-      connection.close(...closingOf(JSON.parse(last)));
+      if (!this.#isGone) connection.close(...closingOf(JSON.parse(last)));
     } catch (error) {
       const problem = problemOf(error);
       await this.#send(JSON.stringify({ type: "reset", problem } satisfies Frame)).catch(() => {});

@@ -19,6 +19,7 @@ import {
   type NewDefinition,
 } from "./definitions.ts";
 import { Feeds } from "./feeds.ts";
+import { Heart } from "./heart.ts";
 import { NamespacedStore, namespaceOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { Submissions } from "./submissions.ts";
@@ -48,6 +49,7 @@ export class Tenant {
   readonly sessions: Sessions;
   readonly feeds: Feeds;
   readonly submissions: Submissions;
+  readonly heart: Heart;
   readonly #options: TenantOptions;
   readonly #store: Store;
   readonly #definitions: Definitions;
@@ -64,6 +66,7 @@ export class Tenant {
     this.context = createContext(this.#store, { clock });
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
+    this.heart = new Heart(limits.heartbeatMs);
     this.submissions = new Submissions({
       context: this.context,
       limits,

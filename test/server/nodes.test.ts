@@ -82,9 +82,8 @@ test("6.3 a subagent's events reach the branch that called it, and that one's ca
   await child("child", "main");
   await child("grandchild", "child");
   const feeds = new Feeds(context);
-  const left = new AbortController();
-  const frames = await feeds.open({ sessionId: "s", branchId: "main" }, 1, { bufferBytes: 1e6, signal: left.signal });
-  expect(JSON.parse((await frames.next()).value![0]!.json)).toMatchObject({ type: "ready" });
+  const reader = await feeds.open({ sessionId: "s", branchId: "main" }, 1, { bufferBytes: 1e6 });
+  expect(JSON.parse((await reader.next())![0]!.json)).toMatchObject({ type: "ready" });
   const event = (branchId: string, text: string) =>
     ({
       type: "text-delta",
@@ -102,8 +101,7 @@ test("6.3 a subagent's events reach the branch that called it, and that one's ca
   feeds.emitted(event("elsewhere", "no"));
   const seen: Frame[] = [];
   await until(async () => {
-    const batch = await frames.next();
-    for (const { json, seq } of batch.value!) {
+    for (const { json, seq } of (await reader.next())!) {
       expect(seq).toBeUndefined();
       seen.push(JSON.parse(json));
     }
@@ -112,8 +110,7 @@ test("6.3 a subagent's events reach the branch that called it, and that one's ca
   expect(
     seen.map((frame) => (frame.type === "child" && frame.event.type === "text-delta" ? frame.event.text : frame)),
   ).toEqual(["1", "2", "3"]);
-  left.abort();
-  await frames.return?.();
+  reader.leave();
   await context.store.close();
 });
 
