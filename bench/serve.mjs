@@ -8,7 +8,7 @@ import { checkNames, commonOptions, measure, start } from "./lib/program.mjs";
 const measurements = {
   "first-delta": "1. From an input to the first delta, over the same run without a server (SQLite)",
   "fan-out": "2. Live events to 200 subscribers, beside bare node:http",
-  idle: "3. 1,000 idle subscribers: resident memory of the server for each",
+  idle: "3. 1,000 idle subscribers: memory of the server for each",
   stalled: "4. 500 subscribers that take nothing: what runs and memory notice of them",
 };
 
