@@ -27,6 +27,8 @@ type Step = { readonly upTo: number } | { readonly live: BoughEvent } | { readon
 /** A run of this process tells of its facts itself; this long it is waited for, so that deltas come before them (F2). */
 const graceMs = 20;
 const pageSize = 500;
+/** Of a reader that has just come: how large its branch's events are is not known yet. */
+const firstPageSize = 20;
 
 export class Feed {
   readonly #ref: BranchRef;
@@ -83,7 +85,7 @@ export class Feed {
         onLeft?.();
       },
     });
-    if (after < this.#head) void this.#catchUp(reader, after);
+    if (after < this.#head) void this.#catchUp(reader, after, bufferBytes);
     else this.#attach(reader, after);
     return reader;
   }
@@ -101,14 +103,17 @@ export class Feed {
   }
 
   /** Page after page of the log, each when the one before is taken. */
-  async #catchUp(reader: Reader, after: number): Promise<void> {
+  async #catchUp(reader: Reader, after: number, bufferBytes: number): Promise<void> {
     let cursor = after;
+    let limit = firstPageSize;
     try {
       while (cursor < this.#head && !reader.isEnded) {
-        const page = await this.#source.read({ after: cursor, before: this.#head + 1, limit: pageSize });
-        if (page.length === 0) break;
-        cursor = page.at(-1)!.seq;
-        await reader.fill(page.map((event) => new Encoded({ type: "event", event })));
+        const events = await this.#source.read({ after: cursor, before: this.#head + 1, limit });
+        if (events.length === 0) break;
+        cursor = events.at(-1)!.seq;
+        const page = events.map((event) => new Encoded({ type: "event", event }));
+        limit = nextPageSize(page, bufferBytes);
+        await reader.fill(page);
       }
       if (!reader.isEnded) this.#attach(reader, cursor);
     } catch (error) {
@@ -205,6 +210,12 @@ export class Feed {
   get isOver(): boolean {
     return this.#over.signal.aborted;
   }
+}
+
+/** How many events like these a reader may let wait. */
+function nextPageSize(page: readonly Encoded[], bufferBytes: number): number {
+  const size = page.reduce((sum, { json }) => sum + json.length, 0) / page.length;
+  return Math.max(1, Math.min(pageSize, Math.floor(bufferBytes / size)));
 }
 
 /** What a reader is told when the log can't be read: a branch that is gone can't be resumed, everything else elsewhere. */

@@ -19,8 +19,11 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** Throws for a request that a foreign page, a rebound name or a trick with the path brought here. */
-export function guard(request: Request, { hosts, origins }: GuardOptions): void {
+/**
+ * Throws for a request that a foreign page, a rebound name or a trick with the path brought here. `target` is the path as it
+ * was sent: in a `Request`, dot segments are resolved already.
+ */
+export function guard(request: Request, { hosts, origins }: GuardOptions, target?: string): void {
   const url = new URL(request.url);
   const host = request.headers.get("host") ?? url.host;
   if (!hosts.has("*") && !hosts.has(nameOf(host))) throw new Refusal("host_refused");
@@ -29,6 +32,11 @@ export function guard(request: Request, { hosts, origins }: GuardOptions): void 
     if (!origins.has(origin) && !isOwn(origin, host)) throw new Refusal("origin_refused");
   } else if (request.headers.get("sec-fetch-site") === "cross-site") throw new Refusal("origin_refused");
   checkPath(url.pathname);
+  if (target === undefined) return;
+  // A target that names a host must name the one that was let in.
+  const named = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(target);
+  if (named && named[1] !== host) throw new Refusal("host_refused");
+  checkPath(target.slice(named?.[0].length ?? 0).split(/[?#]/)[0]!);
 }
 
 /** Whether a browser says that the page comes from this very server. */
@@ -55,14 +63,21 @@ function checkPath(path: string): void {
   }
 }
 
-/** What every answer carries; what a handler set stays. */
-export function secure(response: Response, request: Request, origins: ReadonlySet<string>): Response {
+/** With what every answer carries; what a handler set stays. */
+export function secured(response: Response): Response {
   const { headers } = response;
   for (const [name, value] of Object.entries(securityHeaders)) if (!headers.has(name)) headers.set(name, value);
+  return response;
+}
+
+/** The same, and what a browser's page may know of it. */
+export function secure(response: Response, request: Request, origins: ReadonlySet<string>): Response {
+  const { headers } = secured(response);
   const origin = request.headers.get("origin");
   if (origin !== null && origins.has(origin)) {
     headers.set("access-control-allow-origin", origin);
     headers.set("cross-origin-resource-policy", "cross-origin");
+    headers.set("access-control-expose-headers", "content-disposition, retry-after");
     headers.append("vary", "origin");
   }
   return response;

@@ -20,7 +20,21 @@ import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
 import { Tenant } from "./tenant.ts";
 
-type Env = { Bindings: { identity: Identity; tenant: Tenant; asSocket?: (exchange: Exchange) => void } };
+interface Entered {
+  readonly identity: Identity;
+  readonly tenant: Tenant;
+  readonly connection: Connection | undefined;
+  readonly asSocket?: (exchange: Exchange) => void;
+}
+type Env = { Bindings: Entered };
+
+/** What a request comes over. */
+export interface Connection {
+  /** The path and query as they were sent. */
+  readonly target: string;
+  /** Whether live streams are written to it by whoever holds it (`streamOf`). */
+  readonly writesStreams?: boolean;
+}
 
 /** A socket that may be opened: give it the connection. */
 export type OpenSocket = (connection: SocketEnd) => Socket;
@@ -61,25 +75,28 @@ export class Server {
   }
 
   /** Answers a request. Never rejects. */
-  readonly fetch = async (request: Request): Promise<Response> => {
-    const response = await this.#answer(request).catch((error: unknown) => this.#refuse(error));
+  readonly fetch = (request: Request): Promise<Response> => this.answer(request);
+
+  /** The same for whoever holds the connection. */
+  async answer(request: Request, connection?: Connection): Promise<Response> {
+    const response = await this.#answer(request, connection).catch((error: unknown) => this.#refuse(error));
     return secure(response, request, this.#guard.origins);
-  };
+  }
 
   /** Whether a request for a WebSocket may have one: a function that takes the connection, or the answer instead. */
-  async connect(request: Request): Promise<OpenSocket | Response> {
+  async connect(request: Request, connection?: Connection): Promise<OpenSocket | Response> {
+    const opened = await this.#connect(request, connection).catch((error: unknown) => this.#refuse(error));
+    return opened instanceof Response ? secure(opened, request, this.#guard.origins) : opened;
+  }
+
+  async #connect(request: Request, connection: Connection | undefined): Promise<OpenSocket | Response> {
     let exchange: Exchange | undefined;
     const asSocket = (asked: Exchange) => {
       exchange = asked;
     };
-    try {
-      const env = { ...(await this.#enter(request)), asSocket };
-      const response = await this.#app.fetch(request, env);
-      if (!exchange) return response;
-      return await this.#socket(exchange);
-    } catch (error) {
-      return this.#refuse(error);
-    }
+    const env = { ...(await this.#enter(request, connection)), asSocket };
+    const response = await this.#app.fetch(request, env);
+    return exchange ? this.#socket(exchange) : response;
   }
 
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
@@ -89,16 +106,16 @@ export class Server {
     await this.#store.close();
   }
 
-  async #answer(request: Request): Promise<Response> {
+  async #answer(request: Request, connection: Connection | undefined): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
-    const env = early ? undefined : await this.#enter(request);
+    const env = early ? undefined : await this.#enter(request, connection);
     if (!env) return early!;
     return this.#app.fetch(request, env);
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */
-  async #enter(request: Request): Promise<Env["Bindings"]> {
-    guard(request, this.#guard);
+  async #enter(request: Request, connection: Connection | undefined): Promise<Env["Bindings"]> {
+    guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
     const identity = await this.#authenticate(request);
     if (!identity) {
@@ -106,7 +123,7 @@ export class Server {
       throw new Refusal("unauthorized");
     }
     this.#rate.take(`tenant ${identity.tenant}`);
-    return { identity, tenant: this.#tenant(identity.tenant) };
+    return { identity, tenant: this.#tenant(identity.tenant), connection };
   }
 
   #tenant(name: string): Tenant {
@@ -134,7 +151,7 @@ export class Server {
   }
 
   async #handle(name: RouteName, route: Route, c: HonoContext<Env>): Promise<Response> {
-    const { identity, tenant, asSocket } = c.env;
+    const { identity, tenant, connection, asSocket } = c.env;
     const request = c.req.raw;
     if (request.method === "HEAD") throw new Refusal("route_not_found");
     if (!identity.scopes.includes(route.scope)) throw new Refusal("forbidden", `Scope "${route.scope}" is needed.`);
@@ -143,9 +160,21 @@ export class Server {
     const optional = route.bodyOptional ?? false;
     const body =
       route.body && (await readJson(request, route.body, { limit: limits.bodyBytes, depth: limits.depth, optional }));
-    const hold = () => this.#hold(request, identity, tenant, route);
+    const hold = () => this.#hold(request, tenant, route);
+    const writesStreams = connection?.writesStreams ?? false;
     const params = c.req.param() as Record<string, string>;
-    const exchange = new Exchange({ request, route, identity, tenant, limits, query, body, params, hold });
+    const exchange = new Exchange({
+      request,
+      route,
+      identity,
+      tenant,
+      limits,
+      query,
+      body,
+      writesStreams,
+      params,
+      hold,
+    });
     if (route.gives === "socket" && asSocket) {
       asSocket(exchange);
       return new Response(null);
@@ -160,21 +189,26 @@ export class Server {
     await exchange.agent();
     const after = cursorOf(exchange);
     await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
-    const held = exchange.hold();
+    this.#checkPlaces(exchange.tenant);
     const take = () => this.#rate.take(`tenant ${exchange.identity.tenant}`);
-    return (connection) => new Socket({ exchange, held, after, connection, take });
+    // A handshake can still fail: only a socket that opens takes a place.
+    return (connection) => new Socket({ exchange, held: exchange.hold(), after, connection, take });
   }
 
-  #hold(request: Request, identity: Identity, tenant: Tenant, route: Route): Held {
-    if (tenant.streams >= this.limits.streams) {
-      throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
-    }
+  #checkPlaces({ streams }: Tenant): void {
+    if (streams < this.limits.streams) return;
+    throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
+  }
+
+  #hold(request: Request, tenant: Tenant, route: Route): Held {
+    this.#checkPlaces(tenant);
     tenant.streams++;
     let isDone = false;
     return {
-      isAllowed: async () => {
-        const now = await Promise.resolve(this.#authenticate(request)).catch(() => undefined);
-        return now?.tenant === identity.tenant && now.scopes.includes(route.scope);
+      identity: async () => {
+        // Whoever can't be asked about is let in no further.
+        const now = await (async () => this.#authenticate(request))().catch(() => undefined);
+        return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
       },
       done: () => {
         if (!isDone) tenant.streams--;

@@ -5,6 +5,7 @@
 //   K3. A connection that takes nothing for a whole heartbeat, or gives no sign of life, is dropped.
 
 import { type ClientFrame, clientFrameSchema, closeCodes, type Frame, type ReplyFrame } from "../wire/index.ts";
+import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
@@ -84,7 +85,7 @@ export class Socket {
     if (this.#isSending || !this.#isAlive) return connection.destroy();
     this.#isAlive = false;
     connection.ping();
-    if (!(await held.isAllowed())) this.#reader?.end("unauthorized");
+    if (!(await held.identity())) this.#reader?.end("unauthorized");
   }
 
   async #stream(): Promise<void> {
@@ -124,12 +125,13 @@ export class Socket {
     } catch {
       return connection.close(closeCodes.badFrame, "invalid_argument");
     }
-    if (!(await held.isAllowed())) return connection.close(closeCodes.refused, "unauthorized");
+    const identity = await held.identity();
+    if (!identity) return connection.close(closeCodes.refused, "unauthorized");
     const id = frame.id === undefined ? {} : { id: frame.id };
     const reply = (status: number, body: unknown): ReplyFrame => ({ type: "reply", ...id, status, body });
     try {
       take();
-      const answer = await perform(exchange, frame);
+      const answer = await perform(exchange, identity, frame);
       await connection.send(JSON.stringify(reply(frame.type === "response" ? 200 : 202, answer)));
     } catch (error) {
       const problem = problemOf(error);
@@ -138,8 +140,8 @@ export class Socket {
   }
 }
 
-async function perform(exchange: Exchange, frame: ClientFrame): Promise<unknown> {
-  if (!exchange.identity.scopes.includes("run")) throw new Refusal("forbidden", 'Scope "run" is needed.');
+async function perform(exchange: Exchange, identity: Identity, frame: ClientFrame): Promise<unknown> {
+  if (!identity.scopes.includes("run")) throw new Refusal("forbidden", 'Scope "run" is needed.');
   if (frame.type === "input") {
     const { type: _type, id: _id, key, ...body } = frame;
     return submit(exchange, body, key);
@@ -149,7 +151,7 @@ async function perform(exchange: Exchange, frame: ClientFrame): Promise<unknown>
     return interrupt(exchange, body);
   }
   const { interactionId, answer } = frame;
-  return respond(exchange, { interactionId, answer });
+  return respond(exchange, identity, { interactionId, answer });
 }
 
 /** How a stream that ended with this frame is closed. */

@@ -79,9 +79,9 @@ export class SseStream implements Beating {
       this.leave();
       return this.#sink?.drop();
     }
-    const isAllowed = await this.#held.isAllowed();
+    const identity = await this.#held.identity();
     if (this.#isLeft) return;
-    if (!isAllowed) this.#reader.end("unauthorized");
+    if (!identity) this.#reader.end("unauthorized");
     else if (this.#isIdle && this.#sink?.hasRoom()) this.#sink.write(heartbeat);
     this.#isIdle = true;
   }
@@ -108,16 +108,19 @@ function joined(frames: readonly Encoded[]): Uint8Array {
 
 const streams = new WeakMap<Response, SseStream>();
 
-/** The stream as a response. */
-export function sseResponse(stream: SseStream): Response {
-  const response = new Response(bodyOf(stream), {
+/** The stream as a response: with a body that a client can leave by the signal, or, without one, for `streamOf`. */
+export function sseResponse(stream: SseStream, signal?: AbortSignal): Response {
+  const response = new Response(signal ? bodyOf(stream) : null, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" },
   });
-  streams.set(response, stream);
+  if (!signal) streams.set(response, stream);
+  // A client that left before the answer began never reads the body, nor cancels it.
+  else if (signal.aborted) stream.leave();
+  else signal.addEventListener("abort", () => stream.leave(), { once: true });
   return response;
 }
 
-/** The stream of a response whose body nobody has touched, for whoever has a sink of its own for it. */
+/** The stream of a response without a body, for whoever has a sink of its own for it. */
 export function streamOf(response: Response): SseStream | undefined {
   return streams.get(response);
 }

@@ -2,7 +2,8 @@
 //   M1. The store decides who has a branch; what is held here are only handles.
 //   M2. An input with a key begins at most one turn: its first message has an id made from the key, which a log takes once,
 //       whichever process asks and however often.
-//   M3. Inputs that wait for a branch start in the order in which they came. They wait in this process only.
+//   M3. Inputs that wait for a branch start in the order in which they came, after those that interrupt. They wait in this
+//       process only.
 
 import { createHash } from "node:crypto";
 import type { Agent } from "../agent/index.ts";
@@ -34,6 +35,8 @@ interface Prepared {
   readonly messages: readonly NewMessage[] | undefined;
   readonly config: RunConfig | undefined;
   readonly metadata: JsonObject;
+  /** Of an input with a key. */
+  readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
 
 /** How often a run in the way is interrupted before giving up, and how often one of another process is looked after. */
@@ -48,6 +51,8 @@ export class Submissions {
   readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
   readonly #queues = new Map<string, Prepared[]>();
+  /** How many inputs interrupt what has a branch, to start in its place. */
+  readonly #urgent = new Map<string, number>();
   readonly #keyed = new Map<string, { fingerprint: string; answer: Promise<InputAnswer> }>();
   readonly #over = new AbortController();
   /** Runs that don't have their branch yet. */
@@ -65,17 +70,27 @@ export class Submissions {
 
   /** Starts a run, or says why not; returns when the run has the branch. */
   submit(submission: Submission): Promise<InputAnswer> {
-    const { body, key, ref } = submission;
+    const { body, key } = submission;
     if (key === undefined) return this.#admit(this.#prepare(submission, this.#context.ids.next()), body.ifActive);
+    return this.#submitOnce(submission, key);
+  }
+
+  /** M2. */
+  async #submitOnce(submission: Submission, key: string): Promise<InputAnswer> {
+    const { body, ref } = submission;
     const inputId = `in-${hash(`${ref.branchId}\n${key}`).slice(0, 32)}`;
     const place = JSON.stringify([ref.sessionId, inputId]);
     const fingerprint = hash(JSON.stringify(body));
     const known = this.#keyed.get(place);
     if (known) {
       if (known.fingerprint !== fingerprint) throw new Refusal("idempotency_conflict");
-      return known.answer;
+      const answer = await known.answer;
+      if (answer.status === "started") return answer;
+      return (await this.#findInput(ref, inputId, fingerprint)) ?? answer;
     }
-    const answer = this.#submitOnce(submission, inputId, fingerprint);
+    const prepared = this.#prepare(submission, inputId, { place, fingerprint });
+    const answer = (async () =>
+      (await this.#findInput(ref, inputId, fingerprint)) ?? (await this.#admit(prepared, body.ifActive)))();
     this.#keyed.set(place, { fingerprint, answer });
     answer.catch(() => this.#keyed.delete(place));
     if (this.#keyed.size > rememberedKeys) this.#keyed.delete(this.#keyed.keys().next().value!);
@@ -105,7 +120,7 @@ export class Submissions {
     this.#queues.clear();
   }
 
-  #prepare({ agent, ref, body }: Submission, inputId: string, more: JsonObject = {}): Prepared {
+  #prepare({ agent, ref, body }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
     const config = body.config as RunConfig | undefined;
     return {
       agent,
@@ -113,23 +128,9 @@ export class Submissions {
       inputId,
       messages: messagesOf(body, inputId),
       config,
-      metadata: { ...body.metadata, ...more },
+      metadata: { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) },
+      ...(keyed && { keyed }),
     };
-  }
-
-  /** M2. */
-  async #submitOnce(submission: Submission, inputId: string, fingerprint: string): Promise<InputAnswer> {
-    const { ref, body } = submission;
-    const earlier = await this.#findInput(ref, inputId, fingerprint);
-    if (earlier) return earlier;
-    try {
-      return await this.#admit(this.#prepare(submission, inputId, { [fingerprintKey]: fingerprint }), body.ifActive);
-    } catch (error) {
-      const isTaken = BoughError.is(error, "event_conflict") || BoughError.is(error, "run_active");
-      const meanwhile = isTaken ? await this.#findInput(ref, inputId, fingerprint) : undefined;
-      if (meanwhile) return meanwhile;
-      throw error;
-    }
   }
 
   async #findInput(ref: BranchRef, inputId: string, fingerprint: string): Promise<InputAnswer | undefined> {
@@ -146,21 +147,51 @@ export class Submissions {
   }
 
   async #admit(prepared: Prepared, ifActive: InputBody["ifActive"] = "reject"): Promise<InputAnswer> {
-    const { inputId, ref } = prepared;
-    const key = branchKey(ref);
+    const key = branchKey(prepared.ref);
     const queue = this.#queues.get(key);
     if (ifActive === "queue" && queue) return this.#enqueue(queue, prepared);
-    for (let tries = 0; ; tries++) {
-      try {
-        return { inputId, status: "started", runId: await this.#start(prepared) };
-      } catch (error) {
-        if (!BoughError.is(error, "run_active") || ifActive === "reject") throw error;
-        if (ifActive === "queue") return this.#enqueue(this.#queues.get(key), prepared);
-        if (tries === interruptions) throw error;
-        const runId = String(error.data.runId);
-        await prepared.agent.interrupt(ref, { runId, reason: "superseded by another input" });
+    if (ifActive === "interrupt") return this.#interruptAndStart(prepared);
+    const admitted = await this.#tryStart(prepared);
+    if (!("refused" in admitted)) return admitted;
+    if (ifActive === "reject") throw admitted.refused;
+    return this.#enqueue(this.#queues.get(key), prepared);
+  }
+
+  async #interruptAndStart(prepared: Prepared): Promise<InputAnswer> {
+    const { agent, ref } = prepared;
+    const key = branchKey(ref);
+    this.#urgent.set(key, (this.#urgent.get(key) ?? 0) + 1);
+    try {
+      for (let tries = 0; ; tries++) {
+        const admitted = await this.#tryStart(prepared);
+        if (!("refused" in admitted)) return admitted;
+        if (tries === interruptions) throw admitted.refused;
+        const runId = String(admitted.refused.data.runId);
+        await agent.interrupt(ref, { runId, reason: "superseded by another input" });
         await this.#whileHeld(ref);
       }
+    } finally {
+      const others = this.#urgent.get(key)! - 1;
+      if (others > 0) this.#urgent.set(key, others);
+      else this.#urgent.delete(key);
+    }
+  }
+
+  /**
+   * The answer, or why the branch can't be had now. What stands in the way of an input with a key may be the run of that very
+   * input, which another process started: that is its answer (M2).
+   */
+  async #tryStart(prepared: Prepared): Promise<InputAnswer | { readonly refused: BoughError }> {
+    const { inputId, ref, keyed } = prepared;
+    try {
+      return { inputId, status: "started", runId: await this.#start(prepared) };
+    } catch (error) {
+      const isActive = BoughError.is(error, "run_active");
+      const isTaken = isActive || BoughError.is(error, "event_conflict");
+      const earlier = keyed && isTaken ? await this.#findInput(ref, inputId, keyed.fingerprint) : undefined;
+      if (earlier) return earlier;
+      if (isActive) return { refused: error };
+      throw error;
     }
   }
 
@@ -196,21 +227,26 @@ export class Submissions {
 
   /** M3. */
   async #work(ref: BranchRef, queue: Prepared[]): Promise<void> {
+    const key = branchKey(ref);
     while (queue.length > 0 && !this.#over.signal.aborted) {
       await this.#whileHeld(ref);
+      if (this.#urgent.has(key)) {
+        await this.#context.clock.sleep(pollMs, this.#over.signal);
+        continue;
+      }
+      const [next] = queue;
       try {
-        await this.#start(queue[0]!);
-        queue.shift();
+        if (!("refused" in (await this.#tryStart(next!)))) queue.shift();
       } catch (error) {
-        if (BoughError.is(error, "run_active")) continue;
         if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
         else {
           this.#warn("An input that waited for its branch could not be started:", error);
           queue.shift();
+          if (next!.keyed) this.#keyed.delete(next!.keyed.place);
         }
       }
     }
-    this.#queues.delete(branchKey(ref));
+    this.#queues.delete(key);
   }
 
   /** Resolves when nobody has the branch, as far as can be seen. */

@@ -31,8 +31,13 @@ const flag = v.pipe(
 const pageSize = v.optional(v.pipe(number, v.minValue(1), v.maxValue(1000)));
 
 const noQuery = v.strictObject({});
-/** A key of metadata that is searched for. */
-const filter = v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][\w.-]{0,63}$/)), text(1024));
+/** Metadata that is searched for. A record schema would leave out keys such as "constructor", and find more than was meant. */
+const filter = v.custom<Readonly<Record<string, string>>>(
+  (value) =>
+    v.is(object, value) &&
+    Object.entries(value).every(([key, each]) => /^[A-Za-z_][\w.-]{0,63}$/.test(key) && v.is(text(1024), each)),
+  "texts by key",
+);
 
 const details = {
   name: v.optional(text(1024)),
@@ -160,7 +165,12 @@ export const queries = {
 
 /** What a client sends over a WebSocket; `id` comes back with the reply. */
 export const clientFrameSchema = v.variant("type", [
-  v.strictObject({ type: v.literal("input"), id: v.optional(text(128)), key: v.optional(text(256)), ...inputFields }),
+  v.strictObject({
+    type: v.literal("input"),
+    id: v.optional(text(128)),
+    key: v.optional(v.pipe(text(256), v.minLength(1))),
+    ...inputFields,
+  }),
   v.strictObject({ type: v.literal("interrupt"), id: v.optional(text(128)), ...interruptFields }),
   v.strictObject({ type: v.literal("response"), id: v.optional(text(128)), ...responseFields }),
 ]);

@@ -16,17 +16,32 @@ function clausesIn(text: string): string[] {
   });
 }
 
-test("every clause is cited by a test", async () => {
+const suites = (await readdir(import.meta.dirname)).filter((file) => file.endsWith(".cases.ts"));
+const textOf = (file: string) => readFile(new URL(file, import.meta.url), "utf8");
+
+test("every clause is cited by a test that runs on every store", async () => {
   const clauses = [...protocol.matchAll(/^- \*\*(\d+\.\d+)\*\*/gm)].map(([, clause]) => clause!);
   const cited = new Set<string>();
-  for (const file of await readdir(import.meta.dirname)) {
-    const text = await readFile(new URL(file, import.meta.url), "utf8");
-    for (const [, numbers] of text.matchAll(/"(\d+\.\d+(?:(?:–|, ?)\d+\.\d+)*) [a-zA-Z%]/g)) {
+  for (const file of suites) {
+    for (const [, numbers] of (await textOf(file)).matchAll(/"(\d+\.\d+(?:(?:–|, ?)\d+\.\d+)*) [a-zA-Z%]/g)) {
       for (const clause of clausesIn(numbers!)) cited.add(clause);
     }
   }
   expect(clauses.length).toBeGreaterThan(50);
   expect(clauses.filter((clause) => !cited.has(clause))).toEqual([]);
+});
+
+test("every suite is called for every store, and skips nothing", async () => {
+  const all = await textOf("all.cases.ts");
+  for (const file of suites) {
+    const text = await textOf(file);
+    expect(text, file).not.toMatch(/\.(skip|only|todo|skipIf|runIf)\b/);
+    const [, name] = /export function (describe\w+)\(/.exec(text)!;
+    if (file !== "all.cases.ts") expect(all, file).toContain(`=> ${name}(open)`);
+  }
+  for (const store of ["memory", "sqlite", "postgres"]) {
+    expect(await textOf(`${store}.test.ts`), store).toMatch(/describe\("a server on \w+", \(\) => describeAll\(/);
+  }
 });
 
 test("the table of codes is the table of the code", () => {

@@ -1,6 +1,7 @@
-// What the suites share: a server on a store with a scripted agent, and a client that is nothing but fetch.
+// What the suites share: a server that listens, on a store, with a scripted agent, and a client that is nothing but HTTP.
 
 import { mkdtemp, rm } from "node:fs/promises";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
@@ -14,15 +15,16 @@ import { memoryStore } from "../../src/stores/memory/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { type Frame, type Problem, SseReader } from "../../src/wire/index.ts";
 
-export type StoreKind = "memory" | "sqlite";
-export const storeKinds: readonly StoreKind[] = ["memory", "sqlite"];
+/** Opens a store that nobody has yet; the server that gets it closes it. */
+export type OpenStore = () => Promise<Store>;
 
-export async function makeStore(kind: StoreKind): Promise<Store> {
-  if (kind === "memory") return memoryStore();
+export const openMemory: OpenStore = async () => memoryStore();
+
+export const openSqlite: OpenStore = async () => {
   const directory = await mkdtemp(join(tmpdir(), "bough-server-"));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return sqliteStore(join(directory, "bough.db"));
-}
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export interface Answer<T = any> {
@@ -33,12 +35,15 @@ export interface Answer<T = any> {
 
 export interface Given {
   readonly server: Server;
+  readonly serving: Serving;
   readonly store: Store;
-  /** Asks in the server's own process, with its token unless headers say otherwise. */
+  /** Asks over a connection, with the server's token unless headers say otherwise. The path goes out as it is. */
   // biome-ignore lint/suspicious/noExplicitAny: likewise
   ask<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
-  /** The frames of a live stream. */
+  /** The frames of a live stream, over a connection. */
   live(path: string, headers?: Record<string, string>): Promise<LiveStream>;
+  /** The same in the server's own process: what is not read waits there, and in no kernel's buffer. */
+  liveHere(path: string): Promise<LiveStream>;
 }
 
 export const quiet = { warn: () => {} };
@@ -47,34 +52,62 @@ export const scope = "/agents/helper/sessions/s/branches/main";
 /** A server with one agent "helper" that follows the script, and a session "s". */
 export async function given(
   script: Script,
-  options: Partial<ServerOptions> & { kind?: StoreKind; agent?: Partial<AgentOptions>; isSecond?: boolean } = {},
+  options: Partial<ServerOptions> & { open?: OpenStore; agent?: Partial<AgentOptions>; isSecond?: boolean } = {},
 ): Promise<Given> {
-  const { kind = "memory", agent, isSecond = false, ...more } = options;
-  const store = (more.store as Store | undefined) ?? (await makeStore(kind));
+  const { open = openMemory, agent, isSecond = false, ...more } = options;
+  const store = (more.store as Store | undefined) ?? (await open());
   const helper = { model: scriptedModel(script), logger: quiet, ...agent };
   const server = createServer({ agents: { helper }, logger: quiet, ...more, store });
-  onTestFinished(() => server.close());
+  const serving = await serve(server, { port: 0 });
+  onTestFinished(() => serving.close());
   const headersOf = (own: Record<string, string> = {}) => ({
     ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }),
     ...own,
   });
-  const ask: Given["ask"] = async (method, path, body, headers) => {
-    const response = await server.fetch(requestOf(method, path, body, headersOf(headers)));
-    return answerOf(response);
-  };
-  const live: Given["live"] = async (path, headers) => {
-    const response = await server.fetch(requestOf("GET", path, undefined, headersOf(headers)));
-    return new LiveStream(response);
-  };
+  const ask: Given["ask"] = (method, path, body, headers) => askAt(serving.url, method, path, body, headersOf(headers));
+  const live: Given["live"] = async (path, headers) =>
+    new LiveStream(await fetch(serving.url + path, { headers: headersOf(headers) }));
+  const liveHere: Given["liveHere"] = async (path) =>
+    new LiveStream(await server.fetch(requestOf("GET", path, undefined, headersOf())));
   if (!more.auth && !isSecond) expect((await ask("POST", "/sessions", { sessionId: "s" })).status).toBe(201);
-  return { server, store, ask, live };
+  return { server, serving, store, ask, live, liveHere };
 }
 
-/** The same, listening on a port. */
-export async function serving(given: Given): Promise<Serving> {
-  const listening = await serve(given.server, { port: 0 });
-  onTestFinished(() => listening.close());
-  return listening;
+/** Asks a server over a connection of its own; nothing about the path or the headers is made right on the way. */
+export async function askAt(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const sent = body === undefined ? undefined : await bodyOf(body);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const length = sent && { "content-length": String(sent.bytes.length) };
+    const all = { ...length, ...sent?.headers, ...headers };
+    const request = httpRequest(url, { method, path, headers: all, agent: false }, resolve);
+    request.on("error", reject);
+    request.end(sent?.bytes);
+  });
+  const chunks: Buffer[] = [];
+  const isStream = response.headers["content-type"]?.startsWith("text/event-stream");
+  if (isStream) response.destroy();
+  else for await (const chunk of response) chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString();
+  const told = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+  const isJson = /json/.test(told.get("content-type") ?? "");
+  return { status: response.statusCode!, headers: told, body: isJson && text ? JSON.parse(text) : text };
+}
+
+async function bodyOf(body: unknown): Promise<{ bytes: Uint8Array; headers: Record<string, string> }> {
+  if (body instanceof FormData) {
+    const form = new Response(body);
+    const headers = { "content-type": form.headers.get("content-type")! };
+    return { bytes: new Uint8Array(await form.arrayBuffer()), headers };
+  }
+  if (body instanceof Uint8Array) return { bytes: body, headers: {} };
+  if (typeof body === "string") return { bytes: Buffer.from(body), headers: {} };
+  return { bytes: Buffer.from(JSON.stringify(body)), headers: { "content-type": "application/json" } };
 }
 
 export function requestOf(method: string, path: string, body: unknown, headers: Record<string, string>): Request {

@@ -4,18 +4,7 @@ import { expect, test } from "vitest";
 import type { BoughEvent } from "../../src/events/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
 import { SseReader } from "../../src/wire/index.ts";
-import {
-  expectProblem,
-  gate,
-  given,
-  isEvent,
-  type LiveStream,
-  type StoreKind,
-  scope,
-  serving,
-  settled,
-  until,
-} from "./kit.ts";
+import { expectProblem, gate, given, isEvent, type LiveStream, type OpenStore, scope, settled, until } from "./kit.ts";
 
 const main = "/sessions/s/branches/main";
 const keptOf = (frames: readonly Frame[]): BoughEvent[] =>
@@ -66,8 +55,8 @@ function textSeen(stream: LiveStream): string {
   return text;
 }
 
-export function describeLive(kind: StoreKind): void {
-  const start: typeof given = (script, options = {}) => given(script, { kind, ...options });
+export function describeLive(open: OpenStore): void {
+  const start: typeof given = (script, options = {}) => given(script, { open, ...options });
 
   test("6.1 state shows one moment: its cursor, its turn and the run that works on it", async () => {
     const words = wordByWord(["a", "b"]);
@@ -190,7 +179,7 @@ export function describeLive(kind: StoreKind): void {
 
   test("6.10 a slow reader is dropped with its cursor; others and the run don't notice", async () => {
     const g = await start(() => "x".repeat(4000), { limits: { bufferBytes: 20_000 } });
-    const slow = await g.live(`${scope}/events/live`);
+    const slow = await g.liveHere(`${scope}/events/live`);
     const fast = await g.live(`${scope}/events/live`);
     await Promise.all([slow, fast].map((stream) => stream.until(({ type }) => type === "ready")));
     const reading = fast.until((frame) => frame.type === "event" && (frame.event.seq ?? 0) >= 41);
@@ -226,7 +215,7 @@ export function describeLive(kind: StoreKind): void {
   test("D1: streams cut at any byte, over and over, add up to the log, each event once", async () => {
     // A stream that is cut must give its place back: there are more cuts than places.
     const g = await start((_prompt, call) => `Answer ${call}: ${"word ".repeat(20)}`, { limits: { streams: 8 } });
-    const { url } = await serving(g);
+    const { url } = g.serving;
     const turns = 12;
     const headers = { authorization: `Bearer ${g.server.token}` };
     const seen: BoughEvent[] = [];

@@ -12,8 +12,8 @@ import {
   given,
   held,
   isEvent,
+  type OpenStore,
   requestOf,
-  type StoreKind,
   say,
   scope,
   settled,
@@ -22,8 +22,8 @@ import {
 
 const main = "/sessions/s/branches/main";
 
-export function describeRuns(kind: StoreKind): void {
-  const start: typeof given = (script, options = {}) => given(script, { kind, ...options });
+export function describeRuns(open: OpenStore): void {
+  const start: typeof given = (script, options = {}) => given(script, { open, ...options });
 
   describe("5. runs", () => {
     test("5.1, 5.9 an input starts a run that goes on by itself", async () => {

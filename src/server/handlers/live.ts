@@ -7,11 +7,12 @@ export const liveHandlers = {
   async liveEvents(exchange: Exchange): Promise<Response> {
     await exchange.agent();
     const after = cursorOf(exchange);
-    const { tenant, ref, limits } = exchange;
+    const { tenant, ref, limits, request, writesStreams } = exchange;
     const held = exchange.hold();
     try {
       const reader = await tenant.feeds.open(ref, after, limits);
-      return sseResponse(new SseStream({ reader, held, heart: tenant.heart }));
+      const stream = new SseStream({ reader, held, heart: tenant.heart });
+      return sseResponse(stream, writesStreams ? undefined : request.signal);
     } catch (error) {
       held.done();
       throw error;

@@ -9,6 +9,7 @@ import type {
   ResponseBody,
   RunBody,
 } from "../../wire/index.ts";
+import type { Identity } from "../auth.ts";
 import type { Exchange } from "../exchange.ts";
 import { momentOf, runsBody, stateBody } from "../pictures.ts";
 import { Refusal } from "../refusal.ts";
@@ -35,7 +36,7 @@ export const runHandlers = {
   },
   submitInput: (exchange: Exchange) => submit(exchange, exchange.body as InputBody, exchange.idempotencyKey),
   interrupt: (exchange: Exchange) => interrupt(exchange, exchange.body as InterruptBody),
-  respond: (exchange: Exchange) => respond(exchange, exchange.body as ResponseBody),
+  respond: (exchange: Exchange) => respond(exchange, exchange.identity, exchange.body as ResponseBody),
   async state(exchange: Exchange) {
     await exchange.agent();
     const { last = 200 } = exchange.query as { last?: number };
@@ -65,10 +66,14 @@ export async function interrupt(exchange: Exchange, body: InterruptBody) {
   return exchange.tenant.submissions.interrupt(await exchange.agent(), exchange.ref, body);
 }
 
-export async function respond(exchange: Exchange, { interactionId, answer }: ResponseBody): Promise<ResponseAnswer> {
+export async function respond(
+  exchange: Exchange,
+  { user }: Identity,
+  { interactionId, answer }: ResponseBody,
+): Promise<ResponseAnswer> {
   const agent = await exchange.agent();
-  const { ref, identity, tenant } = exchange;
-  const by = identity.user === undefined ? {} : { by: identity.user };
+  const { ref, tenant } = exchange;
+  const by = user === undefined ? {} : { by: user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
   if (!run) return { interactionId };
   tenant.submissions.track(ref, run);

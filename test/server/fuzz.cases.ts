@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { scriptedModel } from "../../src/scripted/index.ts";
 import { type Route, routes } from "../../src/wire/index.ts";
-import { given } from "./kit.ts";
+import { given, type OpenStore } from "./kit.ts";
 
 const all = (Object.entries(routes) as [string, Route][]).map(([name, route]) => ({ name, ...route }));
 
@@ -109,46 +109,40 @@ const query = fc.oneof(
     .map(([name, each]) => `?${name}=${encodeURIComponent(each)}`),
 );
 
-test.each(all)("$method $path never fails for what it is told", async (route) => {
-  const models = { "scripted/a": scriptedModel(() => "Hi.") };
-  const g = await given(() => "Hi.", {
-    definitions: { models },
-    limits: { requestsPerSecond: 1e9, burst: 1e9, heartbeatMs: 1000 },
+export function describeFuzz(open: OpenStore): void {
+  test.each(all)("$method $path never fails for what it is told", async (route) => {
+    const models = { "scripted/a": scriptedModel(() => "Hi.") };
+    const g = await given(() => "Hi.", {
+      open,
+      definitions: { models },
+      limits: { requestsPerSecond: 1e9, burst: 1e9, heartbeatMs: 1000 },
+    });
+    const count = (route.path.match(/:/g) ?? []).length;
+    const input = fc.record({
+      segments: fc.array(segment, { minLength: count, maxLength: count }),
+      body,
+      contentType,
+      query,
+      isEncoded: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(input, async ({ segments, body, contentType, query, isEncoded }) => {
+        let i = 0;
+        const path = route.path.replace(/:\w+/g, () => (isEncoded ? wellFormed(segments[i++]!) : segments[i++]!));
+        // What can't be the first line of a request can't be asked.
+        if (/[^\u0021-\u00ff]/.test(path + query)) return;
+        const sent = route.method === "GET" ? undefined : body;
+        const headers: Record<string, string> = contentType ? { "content-type": contentType } : {};
+        const answer = await g.ask(route.method, path + query, sent, headers);
+        expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500);
+        if (answer.status >= 400) expect(answer.body).toMatchObject({ status: answer.status });
+      }),
+      { numRuns: 40 },
+    );
+    expect(Object.keys(Object.prototype)).toEqual([]);
+    expect((await g.ask("GET", "/health")).status).toBe(200);
   });
-  const count = (route.path.match(/:/g) ?? []).length;
-  const input = fc.record({
-    segments: fc.array(segment, { minLength: count, maxLength: count }),
-    body,
-    contentType,
-    query,
-    isEncoded: fc.boolean(),
-  });
-  await fc.assert(
-    fc.asyncProperty(input, async ({ segments, body, contentType, query, isEncoded }) => {
-      let i = 0;
-      const path = route.path.replace(/:\w+/g, () => (isEncoded ? wellFormed(segments[i++]!) : segments[i++]!));
-      let request: Request;
-      try {
-        request = new Request(`http://localhost${path}${query}`, {
-          method: route.method,
-          headers: { authorization: `Bearer ${g.server.token}`, ...(contentType && { "content-type": contentType }) },
-          ...(route.method !== "GET" && { body }),
-        });
-      } catch {
-        return;
-      }
-      const response = await g.server.fetch(request);
-      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-      const text = isStream ? "" : await response.text();
-      if (isStream) await response.body!.cancel();
-      expect(response.status, text).toBeLessThan(500);
-      if (response.status >= 400) expect(JSON.parse(text)).toMatchObject({ status: response.status });
-    }),
-    { numRuns: 60 },
-  );
-  expect(Object.keys(Object.prototype)).toEqual([]);
-  expect((await g.ask("GET", "/health")).status).toBe(200);
-});
+}
 
 function wellFormed(text: string): string {
   try {

@@ -1,8 +1,0 @@
-import { describe } from "vitest";
-import { describeProtocol } from "./protocol.cases.ts";
-import { describeRuns } from "./protocol-runs.cases.ts";
-
-describe("the protocol on memory", () => {
-  describeProtocol("memory");
-  describeRuns("memory");
-});
