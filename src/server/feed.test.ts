@@ -18,12 +18,14 @@ const delta = (messageId: string, text: string) =>
 /** A feed on a log that the test writes, whose reads wait until the test lets them. */
 function givenFeed(head: number) {
   const log: LogEvent[] = [];
+  const reads: number[] = [];
   let wake = () => {};
   let passed = Promise.resolve();
   const source = {
-    async read({ after = 0, before = Number.MAX_SAFE_INTEGER }: ReadOptions) {
+    async read({ after = 0, before = Number.MAX_SAFE_INTEGER, limit }: ReadOptions) {
+      reads.push(after);
       await passed;
-      return log.filter(({ seq }) => seq > after && seq < before);
+      return log.filter(({ seq }) => seq > after && seq < before).slice(0, limit);
     },
     watch: (_after: number, signal: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -38,6 +40,7 @@ function givenFeed(head: number) {
   return {
     feed,
     log,
+    reads,
     seen,
     wake: () => wake(),
     holdReads(until: Promise<void>) {
@@ -130,5 +133,41 @@ test("F1: a cursor ahead of the feed does not get again what it has", async () =
   expect(seen).toEqual(["ready", "kept 3"]);
   reader.leave();
   await reading;
+  await leave();
+});
+
+test("the log is read no faster than a reader takes it", async () => {
+  const { feed, log, reads, leave } = givenFeed(600);
+  for (let seq = 1; seq <= 600; seq++) log.push(fact(seq));
+  const reader = feed.join(0, { bufferBytes: 1e6 });
+  await settle();
+  expect(reads).toEqual([0]);
+  expect(reader.take()).toHaveLength(20);
+  await settle();
+  expect(reads).toEqual([0, 20]);
+  expect(reader.take(10_000).length).toBeLessThan(500);
+  await settle();
+  expect(reads).toEqual([0, 20]);
+  expect(reader.take().at(-1)!.seq).toBe(520);
+  await settle();
+  const rest = reader.take();
+  expect(rest.at(-1)!.seq).toBe(600);
+  await settle();
+  expect(reader.take().map(({ json }) => JSON.parse(json).type)).toEqual(["ready"]);
+  reader.leave();
+  await leave();
+});
+
+test("a reader that is dismissed while it catches up is told how to go on", async () => {
+  const { feed, log, holdReads, leave } = givenFeed(3);
+  log.push(fact(1), fact(2), fact(3));
+  const failing = Promise.reject(new Error("the disk is gone"));
+  failing.catch(() => {});
+  holdReads(failing);
+  const reader = feed.join(1, { bufferBytes: 1e6 });
+  await settle();
+  const batch = await reader.next();
+  expect(batch!.map(({ json }) => JSON.parse(json))).toEqual([{ type: "end", reason: "closing", after: 1 }]);
+  reader.leave();
   await leave();
 });

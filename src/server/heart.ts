@@ -1,4 +1,4 @@
-// Heart: beats for all streams of a tenant with one timer, a part of them at a time, so that a thousand of them are never
+// Heart: beats for all streams and sockets of a tenant with one timer, a part of them at a time, so that a thousand of them are never
 // looked at in the same moment.
 
 /** Whoever is looked at once in a heartbeat. */

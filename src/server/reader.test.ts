@@ -44,3 +44,44 @@ test("whoever waits is woken by what comes, and by the end", async () => {
   reader.finish();
   expect(await second).toBeUndefined();
 });
+
+test("of what waits a part can be taken, and a slow reader's end knows how far that went", async () => {
+  const reader = new Reader(0, { bufferBytes: 4.5 * size });
+  for (const seq of [1, 2, 3, 4]) reader.push(kept(seq));
+  expect(seqsOf(reader.take(1))).toEqual([1]);
+  expect(seqsOf(reader.take(1.5 * size))).toEqual([2, 3]);
+  // There is room again for what was taken.
+  for (const seq of [5, 6, 7]) reader.push(kept(seq));
+  expect(reader.isEnded).toBe(false);
+  reader.push(kept(8));
+  expect(JSON.parse(reader.take()[0]!.json)).toEqual({ type: "end", reason: "slow", after: 3 });
+  expect(reader.isEmpty).toBe(true);
+});
+
+test("a page is waited for until all of it is taken, however large it is", async () => {
+  const reader = new Reader(0, { bufferBytes: size });
+  let isTaken = false;
+  const filled = reader.fill([kept(1), kept(2), kept(3)]).then(() => {
+    isTaken = true;
+  });
+  expect(seqsOf(reader.take(1))).toEqual([1]);
+  await Promise.resolve();
+  expect(isTaken).toBe(false);
+  expect(seqsOf(reader.take())).toEqual([2, 3]);
+  await filled;
+  reader.push(kept(3));
+  expect(reader.isEmpty).toBe(true);
+});
+
+test("R3: whoever leaves is told of once, keeps nothing, and holds up no page", async () => {
+  let left = 0;
+  const reader = new Reader(0, { bufferBytes: 1000, onLeft: () => left++ });
+  const filled = reader.fill([kept(1)]);
+  reader.leave();
+  reader.leave();
+  await filled;
+  reader.push(kept(2));
+  expect(left).toBe(1);
+  expect(await reader.next()).toBeUndefined();
+  await reader.fill([kept(3)]);
+});

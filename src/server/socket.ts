@@ -9,6 +9,7 @@ import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
+import type { Beating } from "./heart.ts";
 import type { Reader } from "./reader.ts";
 import { problemOf, Refusal } from "./refusal.ts";
 
@@ -35,9 +36,9 @@ export interface SocketOptions {
 /** Frames of a client that may wait for those before them. */
 const waitingFrames = 64;
 
-export class Socket {
+export class Socket implements Beating {
   readonly #options: SocketOptions;
-  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #stopBeating: () => void;
   #reader: Reader | undefined;
   #isGone = false;
   #isSending = false;
@@ -47,8 +48,7 @@ export class Socket {
 
   constructor(options: SocketOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#look(), options.exchange.limits.heartbeatMs);
-    this.#timer.unref?.();
+    this.#stopBeating = options.exchange.tenant.heart.add(this);
     void this.#stream();
   }
 
@@ -73,14 +73,14 @@ export class Socket {
 
   /** The connection is gone. */
   closed(): void {
-    clearInterval(this.#timer);
+    this.#stopBeating();
     this.#isGone = true;
     this.#reader?.leave();
     this.#options.held.done();
   }
 
   /** K2, K3. */
-  async #look(): Promise<void> {
+  async beat(): Promise<void> {
     const { connection, held } = this.#options;
     if (this.#isSending || !this.#isAlive) return connection.destroy();
     this.#isAlive = false;
