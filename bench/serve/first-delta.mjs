@@ -11,7 +11,7 @@ import { liveOf, withBough, withChild } from "./lib/servers.mjs";
 import { Subscriber } from "./lib/subscribers.mjs";
 
 const most = { 0.5: 5, 0.99: 25 };
-const asked = { deltas: 20, size: 20 };
+const asked = { deltas: 20, size: 20, paced: true };
 const turnsOfSession = 25;
 
 export async function run(context) {
