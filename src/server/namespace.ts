@@ -34,6 +34,20 @@ export function namespaceOf(...parts: readonly string[]): string {
   return parts.map((part) => part.replace(/[^A-Za-z0-9_-]/gu, (c) => `.${c.codePointAt(0)!.toString(16)}.`)).join("/");
 }
 
+/** The namespace of a tenant's sessions; the plain one for the tenant that has no name. */
+export function sessionsOf(tenant: string): string {
+  return tenant === "" ? "" : namespaceOf("sessions", tenant);
+}
+
+/** Whose session an id inside the store is; nothing for what is no tenant's. */
+export function placeOf(innerId: string): { readonly tenant: string; readonly sessionId: string } | undefined {
+  if (!innerId.startsWith(ownMark)) return { tenant: "", sessionId: innerId };
+  const [, name, sessionId] = /^~sessions\/([^~]+)~(.+)$/s.exec(innerId) ?? [];
+  if (name === undefined || sessionId === undefined) return undefined;
+  const tenant = name.replace(/\.([0-9a-f]+)\./g, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
+  return { tenant, sessionId };
+}
+
 export class NamespacedStore implements Store {
   readonly #store: Store;
   readonly #namespace: string;

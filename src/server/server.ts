@@ -5,7 +5,7 @@ import { Hono, type Context as HonoContext } from "hono";
 import { Agent } from "../agent/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import type { Store } from "../log/store.ts";
+import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
 import { type Route, type RouteName, routes } from "../wire/index.ts";
 import { type Authenticate, type Identity, randomToken, tokenAuth } from "./auth.ts";
@@ -19,6 +19,7 @@ import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
 import { Tenant } from "./tenant.ts";
+import { Waker } from "./waker.ts";
 
 interface Entered {
   readonly identity: Identity;
@@ -52,6 +53,7 @@ export class Server {
   readonly #rate: RateLimit;
   readonly #tenants = new Map<string, Tenant>();
   readonly #app: Hono<Env>;
+  #waker: Waker | undefined;
   #isClosed = false;
 
   /** Use `createServer`. */
@@ -69,9 +71,21 @@ export class Server {
     this.#app = this.#route();
   }
 
-  /** Takes up turns that other processes left behind. Begins by itself with the first request; tenants when they come. */
+  /** Takes up turns that other processes left behind, from now on. Begins by itself with the first request. */
   recover(): void {
-    if (!this.#options.auth) this.#tenant("");
+    if (this.#waker || this.#isClosed) return;
+    const { auth, clock = systemClock, logger = console } = this.#options;
+    if (!auth) this.#tenant("");
+    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    const wake = async (name: string, ref: BranchRef) => {
+      const isOurs = auth ? name !== "" : name === "";
+      // One that can't be read must not keep the others from being found.
+      if (isOurs)
+        await this.#tenant(name)
+          .wake(ref)
+          .catch((error) => warn("A turn could not be looked at:", error));
+    };
+    this.#waker = new Waker({ store: this.#store, clock, wake, warn });
   }
 
   /** Answers a request. Never rejects. */
@@ -102,6 +116,7 @@ export class Server {
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.#isClosed = true;
+    await this.#waker?.stop();
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.close(options)));
     await this.#store.close();
   }
@@ -117,6 +132,7 @@ export class Server {
   async #enter(request: Request, connection: Connection | undefined): Promise<Env["Bindings"]> {
     guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
+    this.recover();
     const identity = await this.#authenticate(request);
     if (!identity) {
       this.#rate.take("anonymous");

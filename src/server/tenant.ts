@@ -6,7 +6,8 @@
 import { Agent, type AgentOptions, createAgent } from "../agent/index.ts";
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import type { Store } from "../log/store.ts";
+import type { BranchRef, Store } from "../log/store.ts";
+import { holdBranch } from "../sessions/branches.ts";
 import { type Context, createContext } from "../sessions/context.ts";
 import { Sessions } from "../sessions/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
@@ -20,8 +21,9 @@ import {
 } from "./definitions.ts";
 import { Feeds } from "./feeds.ts";
 import { Heart } from "./heart.ts";
-import { NamespacedStore, namespaceOf } from "./namespace.ts";
+import { NamespacedStore, namespaceOf, sessionsOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
+import { Refusal } from "./refusal.ts";
 import { Submissions } from "./submissions.ts";
 
 export interface TenantOptions {
@@ -62,7 +64,7 @@ export class Tenant {
   constructor(options: TenantOptions) {
     const { name, store, clock, limits, definitions, logger } = options;
     this.#options = options;
-    this.#store = new NamespacedStore(store, name === "" ? "" : namespaceOf("sessions", name));
+    this.#store = new NamespacedStore(store, sessionsOf(name));
     this.context = createContext(this.#store, { clock });
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
@@ -127,6 +129,16 @@ export class Tenant {
     for (const agentId of Object.keys(this.#options.agents)) this.#keep(agentId, this.#given(agentId));
   }
 
+  /** Sees to it that the agent of a turn that was left open is there, to take it up; one that is gone can't. */
+  async wake(ref: BranchRef): Promise<void> {
+    const { uncommittedTurn } = await holdBranch(this.context, ref);
+    const agentId = uncommittedTurn?.runs.at(-1)?.agentId;
+    if (agentId === undefined || this.#built.has(agentId)) return;
+    await this.agent(agentId).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+    });
+  }
+
   /** Ends streams, hands over runs. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.submissions.close();
@@ -180,7 +192,10 @@ export class Tenant {
     if (!built) return;
     this.#built.delete(agentId);
     this.#retired.add(built.agent);
-    void built.agent.close({ drainMs: retirementMs }).then(() => this.#retired.delete(built.agent));
+    void built.agent
+      .close({ drainMs: retirementMs })
+      .catch((error: unknown) => this.#options.logger.warn("An agent that was replaced could not be closed:", error))
+      .then(() => this.#retired.delete(built.agent));
   }
 
   #refuseGiven(agentId: string): void {

@@ -9,7 +9,7 @@ export const idSchema = v.pipe(
   v.minLength(1),
   v.maxLength(128),
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f/\\]+$/u),
+  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f/\\]+$/u),
   v.check((id) => !/[\ud800-\udfff]/u.test(id)),
 );
 
@@ -51,10 +51,7 @@ const textPart = v.strictObject({ type: v.literal("text"), text: v.string(), ...
 const filePart = v.strictObject({
   type: v.literal("file"),
   /** A `bough-content://` reference or base64 text; never an address that the server would have to fetch. */
-  data: v.pipe(
-    v.string(),
-    v.check((data) => !/^\s*(?!bough-content:)[a-z][a-z0-9+.-]*:/i.test(data)),
-  ),
+  data: v.pipe(v.string(), v.regex(/^(?:bough-content:\/\/.+|[A-Za-z0-9+/_-]+={0,2})$/)),
   mediaType: v.pipe(text(256), v.minLength(1)),
   filename: v.optional(text(1024)),
   ...partOptions,
@@ -99,6 +96,15 @@ const inputFields = {
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
+/** What an answer says at least, where that is not the asking tool's own affair. */
+export const answers: Readonly<Record<string, v.GenericSchema>> = {
+  permission: v.looseObject({
+    approved: v.boolean(),
+    choice: v.optional(v.picklist(["once", "always"])),
+    reason: v.optional(v.string()),
+  }),
+  continuation: v.looseObject({ approved: v.boolean(), iterations: v.optional(positive) }),
+};
 const responseFields = { interactionId: idSchema, answer: object };
 
 /** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */

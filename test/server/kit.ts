@@ -1,6 +1,6 @@
 // What the suites share: a server that listens, on a store, with a scripted agent, and a client that is nothing but HTTP.
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +20,14 @@ export type OpenStore = () => Promise<Store>;
 
 export const openMemory: OpenStore = async () => memoryStore();
 
-export const openSqlite: OpenStore = async () => {
-  const directory = await mkdtemp(join(tmpdir(), "bough-server-"));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return sqliteStore(join(directory, "bough.db"));
-};
+export const openSqlite: OpenStore = async () => sqliteStore(join(freshDirectory(), "bough.db"));
+
+/** A directory that goes with the test. */
+export function freshDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "bough-server-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export interface Answer<T = any> {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { Store } from "../../src/log/store.ts";
-import { NamespacedStore, namespaceOf } from "../../src/server/namespace.ts";
+import { NamespacedStore, namespaceOf, placeOf, sessionsOf } from "../../src/server/namespace.ts";
 import { openSessions } from "../../src/sessions/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { describeStore } from "../../src/testing/index.ts";
@@ -96,6 +96,17 @@ describe("two namespaces of one store", () => {
     expect((refused as BoughError).message).toBe('A session "s" exists already.');
     expect((refused as BoughError).data).toEqual({ sessionId: "s" });
   });
+});
+
+test("whose session an id inside the store is, is read back from it", () => {
+  for (const tenant of ["", "ann", "a/b", "a~b", ".", ".2e.", "é", "😀", "a.2f.b"]) {
+    for (const sessionId of ["s", "a~b", "~sessions/x~y", "line\nbreak"]) {
+      if (tenant === "" && sessionId.startsWith("~")) continue;
+      const inner = tenant === "" ? sessionId : `~${sessionsOf(tenant)}~${sessionId}`;
+      expect(placeOf(inner)).toEqual({ tenant, sessionId });
+    }
+  }
+  expect(placeOf(`~${namespaceOf("agents", "ann")}~x`)).toBeUndefined();
 });
 
 test("different parts never make the same namespace", () => {

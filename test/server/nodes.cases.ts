@@ -3,12 +3,14 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { BoughEvent } from "../../src/events/index.ts";
 import type { Store } from "../../src/log/store.ts";
+import { scriptedModel } from "../../src/scripted/index.ts";
 import { Feeds } from "../../src/server/feeds.ts";
+import { NamespacedStore, sessionsOf } from "../../src/server/namespace.ts";
 import { createContext } from "../../src/sessions/context.ts";
-import { Sessions } from "../../src/sessions/index.ts";
+import { openSessions, Sessions } from "../../src/sessions/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
-import type { Frame } from "../../src/wire/index.ts";
-import { type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
+import { type Frame, scopes } from "../../src/wire/index.ts";
+import { add, type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
 
 const main = "/sessions/s/branches/main";
 
@@ -69,6 +71,57 @@ export function describeNodes(open: OpenStore): void {
     );
     expect(kept).toEqual((await other.ask("GET", `${main}/events`)).body.events);
     expect((await other.ask("GET", `${scope}/state`)).body.messages.at(-1).content[0].text).toBe("From the other.");
+  });
+
+  test("5.12 turns of tenants and of stored agents that nobody asks for are taken up too", async () => {
+    const store = await sharedStore(open);
+    const auth = (request: Request) => {
+      const tenant = request.headers.get("x-tenant");
+      return tenant === null ? undefined : { tenant, scopes };
+    };
+    const hangs = { "scripted/a": scriptedModel(() => new Promise<string>(() => {})) };
+    const models = { "scripted/a": scriptedModel(() => "After all.") };
+    const one = await given(() => new Promise<string>(() => {}), { store, auth, definitions: { models: hangs } });
+    const tenants = ["ann", "Bob & Söhne", "😀"].map(encodeURIComponent);
+    for (const tenant of tenants) {
+      const headers = { "x-tenant": tenant };
+      await one.ask("POST", "/agents", { agentId: "own", config: { model: "scripted/a" } }, headers);
+      await one.ask("POST", "/sessions", { sessionId: "s" }, headers);
+      await one.ask("POST", `${scope}/fork`, { newBranchId: "f" }, headers);
+      const own = await one.ask("POST", "/agents/own/sessions/s/branches/main/inputs", { input: "Hi" }, headers);
+      const given = await one.ask("POST", "/agents/helper/sessions/s/branches/f/inputs", { input: "Hi" }, headers);
+      expect([own.status, given.status]).toEqual([202, 202]);
+    }
+    expect(await store.listRuns()).toHaveLength(2 * tenants.length);
+    await one.serving.close();
+    await given(() => "After all.", { store, auth, definitions: { models }, isSecond: true });
+    await until(async () => (await store.listRuns()).length === 0);
+    const sessions = await Promise.all(
+      tenants.map(async (tenant) => {
+        const own = new NamespacedStore(store, sessionsOf(tenant));
+        return (await openSessions(own)).loadBranch("s", "main");
+      }),
+    );
+    for (const { messages } of sessions) expect(messages.at(-1)).toMatchObject({ role: "assistant" });
+  });
+
+  test("5.8 a turn whose answer comes after a restart goes on with its own agent, whichever is asked", async () => {
+    const store = await sharedStore(open);
+    const tools = { add: { ...add, permission: true } };
+    const asks = { model: scriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }]), tools };
+    const idle = { model: scriptedModel(() => "From the wrong one.") };
+    const one = await given([], { store, agents: { helper: idle, asker: asks } });
+    const asker = "/agents/asker/sessions/s/branches/main";
+    await one.ask("POST", `${asker}/inputs`, { input: "Add" });
+    const id = await until(async () => (await one.ask("GET", `${asker}/state`)).body.interactions[0]?.id);
+    await one.serving.close();
+    const own = { model: scriptedModel(() => "Three."), tools };
+    const other = await given([], { store, agents: { helper: idle, asker: own }, isSecond: true });
+    const said = await other.ask("POST", `${scope}/responses`, { interactionId: id, answer: { approved: true } });
+    expect(said).toMatchObject({ status: 200, body: { interactionId: id, runId: expect.any(String) } });
+    await settled(other);
+    expect((await other.ask("GET", `${scope}/state`)).body.messages.at(-1).content[0].text).toBe("Three.");
+    expect((await other.ask("GET", `${asker}/runs`)).body.runs.at(-1)).toMatchObject({ runId: said.body.runId });
   });
 
   test.each(["reject", "queue", "interrupt"] as const)(

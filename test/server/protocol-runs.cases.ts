@@ -203,6 +203,10 @@ export function describeRuns(open: OpenStore): void {
       await live.until(isEvent("interaction.opened"));
       const [interaction] = (await g.ask("GET", `${scope}/state`)).body.interactions;
       expect(interaction).toMatchObject({ kind: "permission" });
+      for (const nothing of [{}, { approved: "yes" }, { aproved: true }, { approved: true, choice: "forever" }]) {
+        const said = await g.ask("POST", `${scope}/responses`, { interactionId: interaction.id, answer: nothing });
+        expectProblem(said, 400, "invalid_argument");
+      }
       const answer = { interactionId: interaction.id, answer: { approved: true } };
       const answers = await Promise.all([1, 2, 3].map(() => g.ask("POST", `${scope}/responses`, answer)));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
@@ -217,7 +221,7 @@ export function describeRuns(open: OpenStore): void {
       const submit = (body: object) => g.ask("POST", `${scope}/inputs`, body);
       expectProblem(await submit({ input: "Hi", config: { model: "openai/gpt" } }), 400, "invalid_argument");
       expectProblem(await submit({ input: "Hi", config: { limits: { iterations: 0 } } }), 400, "invalid_argument");
-      for (const data of ["http://169.254.169.254/", "file:///etc/passwd", " https://x"]) {
+      for (const data of ["http://169.254.169.254/", "file:///etc/passwd", " https://x", "//x.example/y", "%%%", ""]) {
         const input = [{ type: "file", data, mediaType: "image/png" }];
         expectProblem(await submit({ input }), 400, "invalid_argument");
       }

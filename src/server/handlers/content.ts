@@ -41,22 +41,22 @@ async function readUpload({ request, limits }: Exchange): Promise<{ bytes: Uint8
   const type = request.headers.get("content-type") ?? "";
   const bytes = await readBytes(request, limits.uploadBytes);
   if (!/^multipart\//i.test(type)) {
-    const name = decodeName(request.headers.get("x-filename") ?? "");
-    return { bytes, ...(name && { name: checkName(name) }) };
+    return { bytes, ...named(decodeName(request.headers.get("x-filename") ?? "")) };
   }
   const form = await new Response(bytes, { headers: { "content-type": type } }).formData().catch(() => undefined);
   const file = form?.get("file");
   if (!file || typeof file === "string") throw new Refusal("invalid_argument", "The form has no field `file`.");
-  return { bytes: new Uint8Array(await file.arrayBuffer()), ...(file.name && { name: checkName(file.name) }) };
+  return { bytes: new Uint8Array(await file.arrayBuffer()), ...named(file.name) };
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const notInNames = /[\u0000-\u001f\u007f]|[\ud800-\udfff]/gu;
 
-/** A name is shown, never a path. */
-function checkName(name: string): string {
-  const last = name.split(/[/\\]/).at(-1)!.replace(notInNames, "");
-  return [...last].slice(0, 255).join("");
+/** A name is shown, never a path; nothing when nothing of it can be shown. */
+function named(given: string): { name?: string } {
+  const last = given.split(/[/\\]/).at(-1)!.replace(notInNames, "");
+  const name = [...last].slice(0, 255).join("");
+  return name === "" ? {} : { name };
 }
 
 function encodeName(name: string): string {

@@ -1,18 +1,22 @@
+import type { Agent } from "../../agent/index.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { textOf } from "../../events/index.ts";
 import { holdBranch } from "../../sessions/branches.ts";
-import type {
-  ContextUsageBody,
-  InputBody,
-  InterruptBody,
-  ResponseAnswer,
-  ResponseBody,
-  RunBody,
+import {
+  answers,
+  type ContextUsageBody,
+  type InputBody,
+  type InterruptBody,
+  type ResponseAnswer,
+  type ResponseBody,
+  type RunBody,
 } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
+import { parse } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { momentOf, runsBody, stateBody } from "../pictures.ts";
 import { Refusal } from "../refusal.ts";
+import type { Tenant } from "../tenant.ts";
 
 export const runHandlers = {
   async listRuns(exchange: Exchange) {
@@ -71,13 +75,27 @@ export async function respond(
   { user }: Identity,
   { interactionId, answer }: ResponseBody,
 ): Promise<ResponseAnswer> {
-  const agent = await exchange.agent();
+  const asked = await exchange.agent();
   const { ref, tenant } = exchange;
+  const { interactions, uncommittedTurn } = await holdBranch(tenant.context, ref);
+  const kind = interactions.find(({ id }) => id === interactionId)?.kind;
+  // An answer counts once: one that says nothing must not be it.
+  if (kind !== undefined && Object.hasOwn(answers, kind)) parse(answers[kind]!, answer);
+  const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = user === undefined ? {} : { by: user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
   if (!run) return { interactionId };
   tenant.submissions.track(ref, run);
   return { interactionId, runId: run.runId };
+}
+
+/** A turn goes on with the agent that it began with, whichever was asked; with that one, when its own is gone. */
+async function agentOf(tenant: Tenant, agentId: string | undefined, asked: Agent): Promise<Agent> {
+  if (agentId === undefined || agentId === asked.id) return asked;
+  return tenant.agent(agentId).catch((error: unknown) => {
+    if (error instanceof Refusal) return asked;
+    throw error;
+  });
 }
 
 function sizeOf(message: Parameters<typeof textOf>[0]): number {

@@ -1,16 +1,14 @@
-// Two servers in processes of their own on one PostgreSQL: whoever is asked, and whoever dies, a client sees one branch.
+// Two servers in processes of their own on one store: whoever is asked, and whoever dies, a client sees one branch.
 
 import { expect, test } from "vitest";
-import { describe, freshSchema, server } from "../postgres/kit.ts";
 import { expectProblem, isEvent, scope, until } from "./kit.ts";
-import { keptOf, logOf, Node, settledOn } from "./process.ts";
+import { keptOf, logOf, Node, type Place, settledOn } from "./process.ts";
 
 const main = "/sessions/s/branches/main";
 const inputs = `${scope}/inputs`;
 const live = `${scope}/events/live`;
 
-async function givenTwo(): Promise<{ one: Node; two: Node }> {
-  const place = { url: server().url, schema: freshSchema() };
+async function givenTwo(place: Place): Promise<{ one: Node; two: Node }> {
   const one = await Node.start("one", place);
   const two = await Node.start("two", place);
   expect((await one.ask("POST", "/sessions", { sessionId: "s" })).status).toBe(201);
@@ -18,8 +16,8 @@ async function givenTwo(): Promise<{ one: Node; two: Node }> {
 }
 
 /** A run that never ends by itself on the first node, watched on the second. */
-async function givenHanging() {
-  const { one, two } = await givenTwo();
+async function givenHanging(place: Place) {
+  const { one, two } = await givenTwo(place);
   const watching = await two.live(live);
   await watching.until(({ type }) => type === "ready");
   const { status, body } = await one.ask("POST", inputs, { input: "hang on one" });
@@ -28,9 +26,10 @@ async function givenHanging() {
   return { one, two, watching, runId: body.runId as string };
 }
 
-describe("two servers on one PostgreSQL", () => {
+/** On places that nobody has yet. */
+export function describeProcesses(openPlace: () => Place): void {
   test("5.12 a client of one sees the run of the other end when that is killed with -9", async () => {
-    const { one, two, watching, runId } = await givenHanging();
+    const { one, two, watching, runId } = await givenHanging(openPlace());
     expect((await two.ask("GET", `${scope}/runs/active`)).body).toMatchObject({ runId, status: "active" });
     await one.end("SIGKILL");
     await watching.until(isEvent("turn.committed"));
@@ -43,7 +42,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("5.7 an interrupt given to one stops the run of the other", async () => {
-    const { one, two, watching, runId } = await givenHanging();
+    const { one, two, watching, runId } = await givenHanging(openPlace());
     const mismatch = await two.ask("POST", `${scope}/interrupt`, { expectedRunId: "another" });
     expect(mismatch).toMatchObject({ status: 202, body: { status: "active_run_mismatch", runId } });
     const asked = await two.ask("POST", `${scope}/interrupt`, { expectedRunId: runId, reason: "enough" });
@@ -55,7 +54,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("5.8 an answer given to one reaches the run of the other, which goes on by itself", async () => {
-    const { one, two } = await givenTwo();
+    const { one, two } = await givenTwo(openPlace());
     const watching = await two.live(live);
     const { runId } = (await one.ask("POST", inputs, { input: "add" })).body;
     await watching.until(isEvent("interaction.opened"));
@@ -72,7 +71,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("6.11, 5.12 a server that is told to end hands its run over, ends its streams and is gone", async () => {
-    const { one, two, watching } = await givenHanging();
+    const { one, two, watching } = await givenHanging(openPlace());
     const near = await one.live(live);
     await near.until(({ type }) => type === "ready");
     const ended = one.end("SIGTERM");
@@ -87,7 +86,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("5.3 of fifty simultaneous inputs to both, exactly one is accepted", async () => {
-    const { one, two } = await givenTwo();
+    const { one, two } = await givenTwo(openPlace());
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) => {
         const node = i % 2 ? one : two;
@@ -107,7 +106,7 @@ describe("two servers on one PostgreSQL", () => {
   test.each(["reject", "queue", "interrupt"])(
     "5.6 an idempotency key sent to both again and again is one run, with ifActive %s",
     async (ifActive) => {
-      const { one, two } = await givenTwo();
+      const { one, two } = await givenTwo(openPlace());
       const headers = { "idempotency-key": "k" };
       const submit = (node: Node) => node.ask("POST", inputs, { input: "count", ifActive }, headers);
       const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => submit(i % 2 ? one : two)));
@@ -124,7 +123,7 @@ describe("two servers on one PostgreSQL", () => {
   );
 
   test("5.4–5.5 an input to one waits for, or takes the place of, the run of the other", async () => {
-    const { one, two, runId } = await givenHanging();
+    const { one, two, runId } = await givenHanging(openPlace());
     const queued = await two.ask("POST", inputs, { input: "later", ifActive: "queue" });
     expect(queued).toMatchObject({ status: 202, body: { status: "queued" } });
     const now = await two.ask("POST", inputs, { input: "now", ifActive: "interrupt" });
@@ -140,7 +139,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("3.6, 4.5 what runs on one keeps the other from deleting it", async () => {
-    const { two } = await givenHanging();
+    const { two } = await givenHanging(openPlace());
     expectProblem(await two.ask("DELETE", "/sessions/s"), 409, "run_active");
     await two.ask("POST", `${scope}/interrupt`);
     await settledOn(two, scope);
@@ -148,7 +147,7 @@ describe("two servers on one PostgreSQL", () => {
   });
 
   test("8.3 agents stored through one are known to the other, in their newest form", async () => {
-    const { one, two } = await givenTwo();
+    const { one, two } = await givenTwo(openPlace());
     const path = "/agents/x/sessions/s/branches/main";
     const run = async (node: Node) => {
       expect((await node.ask("POST", `${path}/inputs`, { input: "Hi" })).status).toBe(202);
@@ -165,4 +164,4 @@ describe("two servers on one PostgreSQL", () => {
     expect((await one.ask("DELETE", "/agents/x")).status).toBe(204);
     expectProblem(await two.ask("POST", `${path}/inputs`, { input: "Hi" }), 404, "agent_not_found");
   });
-});
+}

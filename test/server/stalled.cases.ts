@@ -1,0 +1,83 @@
+// Readers that stop reading: they lose their stream, with the cursor to go on from, and nobody else loses anything.
+
+import { expect, test } from "vitest";
+import { WebSocket } from "ws";
+import type { Frame } from "../../src/wire/index.ts";
+import { given, isEvent, type LiveStream, type OpenStore, say, scope, until } from "./kit.ts";
+import { keptOf } from "./process.ts";
+
+const main = "/sessions/s/branches/main";
+const live = `${scope}/events/live`;
+const turns = 6;
+
+export function describeStalled(open: OpenStore): void {
+  const start: typeof given = (script, options = {}) => given(script, { open, ...options });
+
+  test("6.10 five hundred readers that stall are dropped with their cursors, and a run does not notice", async () => {
+    const limits = { bufferBytes: 16_384, streams: 510 };
+    const g = await start((_prompt, call) => `${call}`.repeat(2000), { limits });
+    const reading = await g.live(live);
+    await reading.until(({ type }) => type === "ready");
+    const stalled: LiveStream[] = [];
+    for (let i = 0; i < 500; i++) stalled.push(await g.liveHere(live));
+    for (const stream of stalled) await stream.until(({ type }) => type === "ready");
+    const seen = reading.until((frame) => frame.type === "event" && frame.event.seq === 1 + 4 * turns);
+    for (let i = 0; i < turns; i++) await say(g, `${i}`);
+    await seen;
+    const { events } = (await g.ask("GET", `${main}/events`)).body;
+    expect(keptOf(reading.frames)).toEqual(events);
+    for (const stream of stalled) {
+      await stream.toEnd();
+      const last = stream.frames.at(-1) as Extract<Frame, { type: "end" }>;
+      expect(last).toMatchObject({ type: "end", reason: "slow" });
+      const got = keptOf(stream.frames);
+      expect(got.at(-1)?.seq ?? 0).toBe(last.after);
+      expect(got).toEqual(events.slice(0, last.after));
+    }
+    const { after } = stalled[0]!.frames.at(-1) as Extract<Frame, { type: "end" }>;
+    const again = await g.live(`${live}?after=${after}`);
+    await again.until(({ type }) => type === "ready");
+    expect([...keptOf(stalled[0]!.frames), ...keptOf(again.frames)]).toEqual(events);
+  });
+
+  test("6.10, 7.3 a socket that stalls is dropped, and resumes with its cursor", async () => {
+    const g = await start(() => "x".repeat(200_000), { limits: { bufferBytes: 100_000, heartbeatMs: 40, streams: 1 } });
+    const connect = (after: number) =>
+      new WebSocket(`${g.serving.url.replace("http", "ws")}${scope}/ws?after=${after}`, [
+        "bough",
+        `bough-token.${g.server.token}`,
+      ]);
+    const frames: Frame[] = [];
+    const collect = (ws: WebSocket) =>
+      ws.on("error", () => {}).on("message", (data) => frames.push(JSON.parse(`${data}`)));
+    const stalls = collect(connect(0));
+    await until(() => frames.some(({ type }) => type === "ready"));
+    stalls.pause();
+    for (let i = 0; i < 30; i++) await say(g, `${i}`);
+    // Its place is free once it is dropped.
+    await until(async () => (await g.ask("GET", live)).status === 200);
+    const closed = new Promise((resolve) => stalls.once("close", resolve));
+    stalls.resume();
+    await closed;
+    const { events } = (await g.ask("GET", `${main}/events?limit=1000`)).body;
+    let rest = collect(connect(keptOf(frames).at(-1)!.seq!));
+    await until(() => {
+      // The place of the one that looked may not be free yet.
+      if (rest.readyState === WebSocket.CLOSED) rest = collect(connect(keptOf(frames).at(-1)!.seq!));
+      return keptOf(frames).length >= events.length;
+    });
+    expect(keptOf(frames)).toEqual(events);
+    rest.terminate();
+  });
+
+  test("6.10 a run whose only reader stalls in the middle of it ends all the same", async () => {
+    const g = await start(() => "word ".repeat(20_000), { limits: { bufferBytes: 4096 } });
+    const stalled = await g.liveHere(live);
+    await stalled.until(({ type }) => type === "ready");
+    await say(g, "Hi");
+    await stalled.toEnd();
+    expect(stalled.frames.at(-1)).toMatchObject({ type: "end", reason: "slow" });
+    const again = await g.live(`${live}?after=0`);
+    await again.until(isEvent("turn.committed"));
+  });
+}
