@@ -6,7 +6,7 @@ import { Server } from "./server.ts";
 export { type Authenticate, apiKeys, createApiKey, hashApiKey, type Identity } from "./auth.ts";
 export { type ServeOptions, type Serving, serve } from "./node.ts";
 export type { ServerLimits, ServerOptions } from "./options.ts";
-export type { OpenSocket, Server } from "./server.ts";
+export type { Connection, OpenSocket, Server } from "./server.ts";
 export type { SocketEnd } from "./socket.ts";
 
 /**

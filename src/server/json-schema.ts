@@ -18,7 +18,9 @@ export function jsonSchema(schema: unknown): JsonObject {
   const node = schema as Node;
   if (!node.pipe) return bare(node);
   const [first, ...checks] = node.pipe;
-  return Object.assign(bare(first!), ...checks.map(limitOf));
+  const unlimited = bare(first!);
+  const unit = unlimited.type === "array" ? "Items" : "Length";
+  return Object.assign(unlimited, ...checks.map((check) => limitOf(check, unit)));
 }
 
 function bare(node: Node): JsonObject {
@@ -62,12 +64,12 @@ function object(entries: Readonly<Record<string, Node>>): JsonObject {
   };
 }
 
-function limitOf({ type, requirement }: Node & { readonly requirement?: unknown }): JsonObject {
+function limitOf({ type, requirement }: Node & { readonly requirement?: unknown }, unit: string): JsonObject {
   if (type === "integer") return { type: "integer" };
   if (type === "regex") return { pattern: (requirement as RegExp).source };
   const names: Readonly<Record<string, string>> = {
-    min_length: "minLength",
-    max_length: "maxLength",
+    min_length: `min${unit}`,
+    max_length: `max${unit}`,
     min_value: "minimum",
     max_value: "maximum",
   };

@@ -21,10 +21,13 @@ function build(): JsonObject {
   return {
     openapi: "3.1.0",
     info: { title: "Bough", version: "1", description: "Sessions, branches and runs of agents. See PROTOCOL.md." },
-    security: [{ token: [] }],
+    security: [{ token: [] }, { apiKey: [] }],
     paths,
     components: {
-      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer" },
+        apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+      },
       schemas: {
         Problem: {
           type: "object",
@@ -44,7 +47,7 @@ function build(): JsonObject {
 }
 
 function operation(name: string, route: Route): JsonObject {
-  const { summary, scope, status, query, body, bodyOptional = false, takes } = route;
+  const { summary, scope, status, query, body, bodyOptional = false, takes, headers = [] } = route;
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
     name: param!,
     in: "path",
@@ -53,6 +56,7 @@ function operation(name: string, route: Route): JsonObject {
   }));
   const { properties = {} } = jsonSchema(query) as { properties?: Record<string, Json> };
   const inQuery = Object.entries(properties).map(([param, schema]) => ({ name: param, in: "query", schema }));
+  const inHeader = headers.map((header) => ({ name: header, in: "header", schema: { type: "string" } }));
   const requestBody = body
     ? { required: !bodyOptional, content: { "application/json": { schema: jsonSchema(body) } } }
     : takes && { required: true, content: { "application/octet-stream": {}, "multipart/form-data": {} } };
@@ -60,7 +64,7 @@ function operation(name: string, route: Route): JsonObject {
     operationId: name,
     summary,
     "x-scope": scope,
-    parameters: [...inPath, ...inQuery],
+    parameters: [...inPath, ...inQuery, ...inHeader],
     ...(requestBody && { requestBody }),
     responses: {
       [status]: { description: summary, ...contentOf(route) },

@@ -16,6 +16,8 @@ export interface Route {
   readonly summary: string;
   readonly status: number;
   readonly query: v.GenericSchema;
+  /** Headers that say more about the request; none is required. */
+  readonly headers?: readonly string[];
   /** A JSON body; absent when there is none. */
   readonly body?: v.GenericSchema;
   /** Whether an absent body is as good as an empty object. */
@@ -116,6 +118,7 @@ export const routes = {
     summary: "Stores bytes: multipart field `file`, or the body as it is.",
     status: 201,
     takes: "bytes",
+    headers: ["x-filename"],
   }),
   downloadContent: route("GET", `${branch}/content/:contentId`, {
     summary: "The bytes, as an attachment.",
@@ -131,6 +134,7 @@ export const routes = {
   getRun: route("GET", `${scope}/runs/:runId`, { summary: "One run." }),
   submitInput: route("POST", `${scope}/inputs`, {
     summary: "Starts a run, detached from the request; without input, resumes.",
+    headers: ["idempotency-key"],
     scope: "run",
     status: 202,
     body: bodies.input,
@@ -155,6 +159,7 @@ export const routes = {
   liveEvents: route("GET", `${scope}/events/live`, {
     summary: "Server-sent events: the log after a cursor, then what happens.",
     query: queries.live,
+    headers: ["last-event-id"],
     gives: "stream",
   }),
   socket: route("GET", `${scope}/ws`, {

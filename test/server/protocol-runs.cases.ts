@@ -151,6 +151,38 @@ export function describeRuns(open: OpenStore): void {
       ]);
     });
 
+    test("5.5 an input that interrupts goes before those that wait", async () => {
+      const passage = gate();
+      const g = await start((_prompt, call) => (call === 0 ? passage.passed.then(() => "Late.") : "Soon."));
+      const submit = (input: string, ifActive: string) => g.ask("POST", `${scope}/inputs`, { input, ifActive });
+      await submit("first", "reject");
+      await submit("waits", "queue");
+      await submit("interrupts", "interrupt");
+      const messages = await until(async () => {
+        const { body } = await g.ask("GET", `${scope}/state`);
+        return body.messages.length === 5 && body.messages;
+      });
+      passage.open();
+      const said = messages.map((message: { content: { text: string }[] }) => message.content[0]!.text);
+      expect(said).toEqual(["first", "interrupts", "Soon.", "waits", "Soon."]);
+    });
+
+    test("5.6 an input with a key that waited is told its run", async () => {
+      const { script, open: release } = held();
+      const g = await start(script);
+      await g.ask("POST", `${scope}/inputs`, { input: "first" });
+      const key = { "idempotency-key": "k" };
+      const submit = () => g.ask("POST", `${scope}/inputs`, { input: "waits", ifActive: "queue" }, key);
+      const queued = await submit();
+      expect(queued.body).toEqual({ inputId: expect.any(String), status: "queued" });
+      expect((await submit()).body).toEqual(queued.body);
+      release();
+      await until(async () => (await g.ask("GET", `${scope}/state`)).body.messages.length === 4);
+      const { runs } = (await g.ask("GET", `${scope}/runs`)).body;
+      const { inputId } = queued.body;
+      expect((await submit()).body).toEqual({ inputId, status: "started", runId: runs[1].runId });
+    });
+
     test("5.6 an idempotency key starts one run, however often and wherever it is sent", async () => {
       const g = await start(() => "Once.");
       const key = { "idempotency-key": "k1" };
@@ -337,6 +369,12 @@ export function describeRuns(open: OpenStore): void {
       const { body } = await ask("GET", "/openapi.json");
       const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object));
       expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(routes).sort());
+      const { post } = body.paths["/agents/{agentId}/sessions/{sessionId}/branches/{branchId}/inputs"];
+      expect(post.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key");
+      const { tags } =
+        body.paths["/sessions/{sessionId}/branches/{branchId}"].patch.requestBody.content["application/json"].schema
+          .properties;
+      expect(tags.anyOf[0]).toMatchObject({ type: "array", maxItems: 64, items: { type: "string", maxLength: 256 } });
     });
   });
 }
