@@ -12,6 +12,10 @@ const measurements = {
   "sqlite-turn": () => import("../run/sqlite-turn.mjs"),
   "many-sessions": () => import("../run/many-sessions.mjs"),
   import: () => import("../run/import.mjs"),
+  "first-delta": () => import("../serve/first-delta.mjs"),
+  "fan-out": () => import("../serve/fan-out.mjs"),
+  idle: () => import("../serve/idle.mjs"),
+  stalled: () => import("../serve/stalled.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

@@ -11,8 +11,6 @@ import type { Tenant } from "./tenant.ts";
 export interface Held {
   /** Who its reader is now; nothing when it may no longer read. */
   identity(): Promise<Identity | undefined>;
-  /** Ends the connection without a word, where there is one. */
-  readonly drop: (() => void) | undefined;
   /** Gives its place back. */
   done(): void;
 }
@@ -27,6 +25,8 @@ export class Exchange {
   /** As the route's schemas say. */
   readonly query: unknown;
   readonly body: unknown;
+  /** Whether the connection writes live streams itself: a response needs no body for one. */
+  readonly writesStreams: boolean;
   readonly #params: Readonly<Record<string, string>>;
   readonly #hold: () => Held;
 
@@ -38,6 +38,7 @@ export class Exchange {
     limits: ServerLimits;
     query: unknown;
     body: unknown;
+    writesStreams: boolean;
     params: Readonly<Record<string, string>>;
     hold: () => Held;
   }) {
@@ -48,6 +49,7 @@ export class Exchange {
     this.limits = given.limits;
     this.query = given.query;
     this.body = given.body;
+    this.writesStreams = given.writesStreams;
     this.#params = given.params;
     this.#hold = given.hold;
   }

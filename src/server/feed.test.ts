@@ -6,6 +6,7 @@ import type { ReadOptions } from "../log/store.ts";
 import type { LogEvent } from "../sessions/index.ts";
 import type { Frame } from "../wire/index.ts";
 import { Feed } from "./feed.ts";
+import type { Reader } from "./reader.ts";
 
 const ref = { sessionId: "s", branchId: "main" };
 const address = { ...ref, version: 1, channel: "default", direction: "down", at: 1 };
@@ -17,12 +18,14 @@ const delta = (messageId: string, text: string) =>
 /** A feed on a log that the test writes, whose reads wait until the test lets them. */
 function givenFeed(head: number) {
   const log: LogEvent[] = [];
+  const reads: number[] = [];
   let wake = () => {};
   let passed = Promise.resolve();
   const source = {
-    async read({ after = 0, before = Number.MAX_SAFE_INTEGER }: ReadOptions) {
+    async read({ after = 0, before = Number.MAX_SAFE_INTEGER, limit }: ReadOptions) {
+      reads.push(after);
       await passed;
-      return log.filter(({ seq }) => seq > after && seq < before);
+      return log.filter(({ seq }) => seq > after && seq < before).slice(0, limit);
     },
     watch: (_after: number, signal: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -32,26 +35,29 @@ function givenFeed(head: number) {
   };
   const feed = new Feed({ ref, head, source, running: new RunningMessages(), clock: systemClock });
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async (after: number) => {
-    for await (const batch of feed.read(after, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })(head);
+  const reader = feed.join(head, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   return {
     feed,
     log,
+    reads,
     seen,
     wake: () => wake(),
     holdReads(until: Promise<void>) {
       passed = until;
     },
     async leave() {
-      left.abort();
+      reader.leave();
       await reading;
       feed.close();
     },
   };
+}
+
+async function readAll(reader: Reader, seen: string[]): Promise<void> {
+  for (let batch = await reader.next(); batch; batch = await reader.next()) {
+    for (const { json } of batch) seen.push(label(JSON.parse(json)));
+  }
 }
 
 function label(frame: Frame): string {
@@ -104,17 +110,13 @@ test("F4: whoever joins while deltas wait to be told gets each of them once", as
   feed.emitted(fact(2, "other") as BoughEvent);
   feed.emitted(delta("m", "b"));
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async () => {
-    for await (const batch of feed.read(1, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })();
+  const reader = feed.join(1, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   await settle();
   open();
   await settle();
   expect(seen).toEqual(["snapshot a", "ready", "kept 2", "live b"]);
-  left.abort();
+  reader.leave();
   await reading;
   await leave();
 });
@@ -123,17 +125,49 @@ test("F1: a cursor ahead of the feed does not get again what it has", async () =
   const { feed, log, wake, leave } = givenFeed(1);
   log.push(fact(2), fact(3));
   const seen: string[] = [];
-  const left = new AbortController();
-  const reading = (async () => {
-    for await (const batch of feed.read(2, { bufferBytes: 1e6, signal: left.signal })) {
-      for (const { json } of batch) seen.push(label(JSON.parse(json)));
-    }
-  })();
+  const reader = feed.join(2, { bufferBytes: 1e6 });
+  const reading = readAll(reader, seen);
   await settle();
   wake();
   await settle();
   expect(seen).toEqual(["ready", "kept 3"]);
-  left.abort();
+  reader.leave();
   await reading;
+  await leave();
+});
+
+test("the log is read no faster than a reader takes it", async () => {
+  const { feed, log, reads, leave } = givenFeed(600);
+  for (let seq = 1; seq <= 600; seq++) log.push(fact(seq));
+  const reader = feed.join(0, { bufferBytes: 1e6 });
+  await settle();
+  expect(reads).toEqual([0]);
+  expect(reader.take()).toHaveLength(20);
+  await settle();
+  expect(reads).toEqual([0, 20]);
+  expect(reader.take(10_000).length).toBeLessThan(500);
+  await settle();
+  expect(reads).toEqual([0, 20]);
+  expect(reader.take().at(-1)!.seq).toBe(520);
+  await settle();
+  const rest = reader.take();
+  expect(rest.at(-1)!.seq).toBe(600);
+  await settle();
+  expect(reader.take().map(({ json }) => JSON.parse(json).type)).toEqual(["ready"]);
+  reader.leave();
+  await leave();
+});
+
+test("a reader that is dismissed while it catches up is told how to go on", async () => {
+  const { feed, log, holdReads, leave } = givenFeed(3);
+  log.push(fact(1), fact(2), fact(3));
+  const failing = Promise.reject(new Error("the disk is gone"));
+  failing.catch(() => {});
+  holdReads(failing);
+  const reader = feed.join(1, { bufferBytes: 1e6 });
+  await settle();
+  const batch = await reader.next();
+  expect(batch!.map(({ json }) => JSON.parse(json))).toEqual([{ type: "end", reason: "closing", after: 1 }]);
+  reader.leave();
   await leave();
 });

@@ -12,7 +12,7 @@ import { isDraftEvent, LiveReceiver, RunningMessages } from "../live/index.ts";
 import type { BranchRef, LiveChannel, ReadOptions } from "../log/store.ts";
 import type { LogEvent } from "../sessions/index.ts";
 import type { Frame, MessageSnapshot } from "../wire/index.ts";
-import { type Encoded, encode, Reader } from "./reader.ts";
+import { Encoded, Reader } from "./reader.ts";
 import { problemOf } from "./refusal.ts";
 
 export interface FeedSource {
@@ -87,37 +87,18 @@ export class Feed {
     this.#push({ child: event });
   }
 
-  /** Batches of frames after a cursor, until the signal aborts or the stream ends. */
-  async *read(
-    after: number,
-    options: { bufferBytes: number; signal: AbortSignal; onAttached?: (reader: Reader) => void },
-  ): AsyncGenerator<readonly Encoded[]> {
-    let cursor = after;
-    let limit = firstPageSize;
-    while (cursor < this.#head && !options.signal.aborted) {
-      let page: Encoded[];
-      try {
-        const events = await this.#source.read({ after: cursor, before: this.#head + 1, limit });
-        page = events.map((event) => encode({ type: "event", event }));
-      } catch (error) {
-        return yield [encode(lastFrame(error, cursor))];
-      }
-      if (page.length === 0) break;
-      cursor = page.at(-1)!.seq!;
-      limit = nextPageSize(page, options.bufferBytes);
-      yield page;
-    }
-    const reader = this.#attach(cursor, options.bufferBytes);
-    const leave = () => reader.finish();
-    options.signal.addEventListener("abort", leave, { once: true });
-    if (options.signal.aborted) leave();
-    options.onAttached?.(reader);
-    try {
-      for (let batch = await reader.take(); batch; batch = await reader.take()) yield batch;
-    } finally {
-      options.signal.removeEventListener("abort", leave);
-      this.#readers.delete(reader);
-    }
+  /** A reader of everything after a cursor. */
+  join(after: number, { bufferBytes, onLeft }: { bufferBytes: number; onLeft?: () => void }): Reader {
+    const reader: Reader = new Reader(after, {
+      bufferBytes,
+      onLeft: () => {
+        this.#readers.delete(reader);
+        onLeft?.();
+      },
+    });
+    if (after < this.#head) void this.#catchUp(reader, after, bufferBytes);
+    else this.#attach(reader, after);
+    return reader;
   }
 
   /** Ends the feed and every stream of it. */
@@ -140,16 +121,33 @@ export class Feed {
     });
   }
 
+  /** Page after page of the log, each when the one before is taken. */
+  async #catchUp(reader: Reader, after: number, bufferBytes: number): Promise<void> {
+    let cursor = after;
+    let limit = firstPageSize;
+    try {
+      while (cursor < this.#head && !reader.isEnded) {
+        const events = await this.#source.read({ after: cursor, before: this.#head + 1, limit });
+        if (events.length === 0) break;
+        cursor = events.at(-1)!.seq;
+        const page = events.map((event) => new Encoded({ type: "event", event }));
+        limit = nextPageSize(page, bufferBytes);
+        await reader.fill(page);
+      }
+      if (!reader.isEnded) this.#attach(reader, cursor);
+    } catch (error) {
+      dismiss(reader, error);
+    }
+  }
+
   /** Nothing is waited for between the last event told and this, so that nothing is missed or told twice (F4). */
-  #attach(cursor: number, bufferBytes: number): Reader {
-    const reader = new Reader(cursor, { bufferBytes });
+  #attach(reader: Reader, cursor: number): void {
     this.#readers.add(reader);
     for (const message of [...this.#running.of(this.#ref), ...this.#far.of(this.#ref)]) {
-      if (!this.#told.includes(message.messageId)) reader.push(encode({ type: "snapshot", message }));
+      if (!this.#told.includes(message.messageId)) reader.push(new Encoded({ type: "snapshot", message }));
     }
-    reader.push(encode({ type: "ready", seq: cursor }));
+    reader.push(new Encoded({ type: "ready", seq: cursor }));
     if (this.#over.signal.aborted) reader.end("closing");
-    return reader;
   }
 
   /** Facts that others write: other processes, and commands that no run makes. */
@@ -232,17 +230,13 @@ export class Feed {
 
   #tell(frame: Frame): void {
     if (this.#readers.size === 0) return;
-    const encoded = encode(frame);
+    const encoded = new Encoded(frame);
     for (const reader of this.#readers) reader.push(encoded);
   }
 
   /** The branch is gone, or the store fails: nobody can be told anything more. */
   #fail(error: unknown): void {
-    const last = lastFrame(error, 0);
-    for (const reader of this.#readers) {
-      if (last.type === "reset") reader.finish(last);
-      else reader.end("closing");
-    }
+    for (const reader of this.#readers) dismiss(reader, error);
     this.#over.abort();
   }
 
@@ -258,7 +252,8 @@ function nextPageSize(page: readonly Encoded[], bufferBytes: number): number {
 }
 
 /** What a reader is told when the log can't be read: a branch that is gone can't be resumed, everything else elsewhere. */
-function lastFrame(error: unknown, after: number): Frame {
+function dismiss(reader: Reader, error: unknown): void {
   const isGone = BoughError.is(error, "branch_not_found") || BoughError.is(error, "session_not_found");
-  return isGone ? { type: "reset", problem: problemOf(error) } : { type: "end", reason: "closing", after };
+  if (isGone) reader.finish({ type: "reset", problem: problemOf(error) });
+  else reader.end("closing");
 }

@@ -10,7 +10,7 @@ import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import { needBranch } from "../sessions/views.ts";
 import { Feed } from "./feed.ts";
-import type { Encoded, Reader } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 
 interface Watched {
   readonly feed: Feed;
@@ -42,15 +42,13 @@ export class Feeds {
     if ((event.agent?.depth ?? 0) > 0 && this.#watched.size > 0) this.#toParent(event, event);
   }
 
-  /** Batches of frames of a branch after a cursor. `position_not_on_branch` for a cursor past its newest event. */
-  async open(
-    ref: BranchRef,
-    after: number,
-    options: { bufferBytes: number; signal: AbortSignal; onAttached?: (reader: Reader) => void },
-  ): Promise<AsyncIterator<readonly Encoded[], undefined>> {
+  /** A reader of a branch after a cursor. `position_not_on_branch` for a cursor past its newest event. */
+  async open(ref: BranchRef, after: number, { bufferBytes }: { bufferBytes: number }): Promise<Reader> {
     const { seq } = await needBranch(this.#context.store, ref);
     if (after > seq) throw refuse.notOnBranch(ref, after, seq);
-    return this.#stream(ref, this.#watch(ref, seq), after, options);
+    const watched = this.#watch(ref, seq);
+    watched.readers++;
+    return watched.feed.join(after, { bufferBytes, onLeft: () => this.#left(ref, watched) });
   }
 
   close(): void {
@@ -73,40 +71,12 @@ export class Feeds {
     return watched;
   }
 
-  /** Counts the reader from now on, whether it ever reads or not; it is done when it is told to return. */
-  #stream(
-    ref: BranchRef,
-    watched: Watched,
-    after: number,
-    options: Parameters<Feed["read"]>[1],
-  ): AsyncIterator<readonly Encoded[], undefined> {
-    watched.readers++;
-    const frames = watched.feed.read(after, options);
-    let isLeft = false;
-    const leave = () => {
-      if (isLeft) return;
-      isLeft = true;
-      watched.readers--;
-      if (watched.readers > 0) return;
-      watched.feed.close();
-      const key = branchKey(ref);
-      if (this.#watched.get(key) === watched) this.#watched.delete(key);
-    };
-    return {
-      async next() {
-        const batch = await frames.next().catch((error: unknown) => {
-          leave();
-          throw error;
-        });
-        if (batch.done) leave();
-        return batch.done ? { done: true, value: undefined } : batch;
-      },
-      async return() {
-        leave();
-        await frames.return(undefined);
-        return { done: true, value: undefined };
-      },
-    };
+  #left(ref: BranchRef, watched: Watched): void {
+    watched.readers--;
+    if (watched.readers > 0) return;
+    watched.feed.close();
+    const key = branchKey(ref);
+    if (this.#watched.get(key) === watched) this.#watched.delete(key);
   }
 
   /** A subagent's events are seen on the branch that called it, and on the one that called that. */

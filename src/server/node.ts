@@ -1,6 +1,11 @@
 // Serving on Node: HTTP by @hono/node-server, WebSocket by ws.
 
-import { createServer as createHttpServer, type Server as HttpServer, type IncomingMessage } from "node:http";
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
@@ -12,6 +17,7 @@ import { secured } from "./guard.ts";
 import { problemResponse } from "./refusal.ts";
 import type { Server } from "./server.ts";
 import type { Socket, SocketEnd } from "./socket.ts";
+import { writeStream } from "./stream-writer.ts";
 
 export interface ServeOptions {
   /** Default 4600; 0 for any that is free. */
@@ -47,8 +53,10 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     );
   }
   const serverOptions = { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 };
-  const answer = (request: Request, { incoming, outgoing }: HttpBindings) =>
-    server.answer(request, { target: incoming.url!, drop: () => outgoing.destroy() });
+  const answer = async (request: Request, { incoming, outgoing }: HttpBindings) => {
+    const response = await server.answer(request, { target: incoming.url!, writesStreams: true });
+    return writeStream(response, outgoing as ServerResponse) ?? response;
+  };
   const http = createHttpServer(
     serverOptions,
     getRequestListener(answer as FetchCallback, { errorHandler: unreadable }),

@@ -1,40 +1,60 @@
 // Reader: what one stream has yet to send. The feed never waits for it.
 //   R1. Kept events come once and in order: one at or before the cursor is not taken again.
 //   R2. What waits stays bounded: a reader that is too slow loses what waits and ends, with the cursor of what it got.
+//   R3. It is left once, by whoever reads it; from then on nothing is kept for it.
 
-import type { Frame } from "../wire/index.ts";
+import { type Frame, sseText } from "../wire/index.ts";
+
+const encoder = new TextEncoder();
 
 /** A frame, encoded once for all readers. */
-export interface Encoded {
+export class Encoded {
   readonly json: string;
   /** Of a kept event of the branch: the cursor. */
-  readonly seq?: number;
-}
+  readonly seq: number | undefined;
+  #sse: Uint8Array | undefined;
 
-export function encode(frame: Frame): Encoded {
-  const json = JSON.stringify(frame);
-  const seq = frame.type === "event" ? frame.event.seq : undefined;
-  return seq === undefined ? { json } : { json, seq };
+  constructor(frame: Frame) {
+    this.json = JSON.stringify(frame);
+    this.seq = frame.type === "event" ? frame.event.seq : undefined;
+  }
+
+  /** As a server-sent event. */
+  get sse(): Uint8Array {
+    this.#sse ??= encoder.encode(sseText(this.json, this.seq));
+    return this.#sse;
+  }
 }
 
 export class Reader {
+  /** Called when something waits that did not, and at the end. */
+  onWaiting: (() => void) | undefined;
   readonly #limit: number;
+  readonly #onLeft: (() => void) | undefined;
   #waiting: Encoded[] = [];
   #size = 0;
   /** The newest kept event that came, and the newest that was handed on. */
   #cursor: number;
   #taken: number;
-  #wake: (() => void) | undefined;
+  /** Of a page that is waited for. */
+  #onEmpty: (() => void) | undefined;
   #isEnded = false;
+  #isLeft = false;
 
-  constructor(after: number, { bufferBytes }: { bufferBytes: number }) {
+  constructor(after: number, options: { bufferBytes: number; onLeft?: () => void }) {
     this.#cursor = after;
     this.#taken = after;
-    this.#limit = bufferBytes;
+    this.#limit = options.bufferBytes;
+    this.#onLeft = options.onLeft;
   }
 
+  /** Whether nothing comes any more; something may still wait. */
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
   }
 
   push(encoded: Encoded): void {
@@ -47,7 +67,19 @@ export class Reader {
     this.#waiting.push(encoded);
     this.#size += json.length;
     if (this.#size > this.#limit) this.end("slow");
-    else this.#wake?.();
+    else if (this.#waiting.length === 1) this.onWaiting?.();
+  }
+
+  /** A page of the log. Resolves when it is taken, or nobody will: until then nothing may be pushed. */
+  fill(page: readonly Encoded[]): Promise<void> {
+    if (this.#isEnded) return Promise.resolve();
+    this.#waiting = [...page];
+    this.#size = sizeOf(page);
+    this.#cursor = page.at(-1)!.seq!;
+    return new Promise((resolve) => {
+      this.#onEmpty = resolve;
+      this.onWaiting?.();
+    });
   }
 
   /** What waits is sent and then the end; of a slow reader, only the end. */
@@ -61,23 +93,59 @@ export class Reader {
   finish(last?: Frame): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    if (last) this.#waiting.push(encode(last));
-    this.#wake?.();
+    if (last) this.#waiting.push(new Encoded(last));
+    this.#onEmpty?.();
+    this.onWaiting?.();
   }
 
-  /** Everything that waits, as soon as there is something; nothing after the end. */
-  async take(): Promise<readonly Encoded[] | undefined> {
-    while (this.#waiting.length === 0) {
-      if (this.#isEnded) return undefined;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      this.#wake = undefined;
-    }
-    const taken = this.#waiting;
-    this.#waiting = [];
-    this.#size = 0;
+  /** What waits, up to so many bytes or the first that has more. Nothing when nothing waits. */
+  take(bytes = Number.POSITIVE_INFINITY): readonly Encoded[] {
+    const taken = this.#takeUpTo(bytes);
     this.#taken = taken.findLast(({ seq }) => seq !== undefined)?.seq ?? this.#taken;
+    if (this.isEmpty) {
+      this.#onEmpty?.();
+      this.#onEmpty = undefined;
+    }
     return taken;
   }
+
+  /** The same, as soon as there is something; nothing after the end. */
+  async next(): Promise<readonly Encoded[] | undefined> {
+    while (this.isEmpty) {
+      if (this.#isEnded) return undefined;
+      await new Promise<void>((resolve) => {
+        this.onWaiting = resolve;
+      });
+      this.onWaiting = undefined;
+    }
+    return this.take();
+  }
+
+  /** Nothing is read any more. */
+  leave(): void {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    this.#waiting = [];
+    this.finish();
+    this.#onLeft?.();
+  }
+
+  #takeUpTo(bytes: number): readonly Encoded[] {
+    const waiting = this.#waiting;
+    let count = 0;
+    for (let size = 0; count < waiting.length && (count === 0 || size < bytes); count++)
+      size += waiting[count]!.json.length;
+    if (count < waiting.length) {
+      const taken = waiting.splice(0, count);
+      this.#size -= sizeOf(taken);
+      return taken;
+    }
+    this.#waiting = [];
+    this.#size = 0;
+    return waiting;
+  }
+}
+
+function sizeOf(page: readonly Encoded[]): number {
+  return page.reduce((sum, { json }) => sum + json.length, 0);
 }

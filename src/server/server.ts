@@ -33,8 +33,8 @@ type Env = { Bindings: Entered };
 export interface Connection {
   /** The path and query as they were sent. */
   readonly target: string;
-  /** Ends it without a word. */
-  readonly drop?: () => void;
+  /** Whether live streams are written to it by whoever holds it (`streamOf`). */
+  readonly writesStreams?: boolean;
 }
 
 /** A socket that may be opened: give it the connection. */
@@ -176,9 +176,21 @@ export class Server {
     const optional = route.bodyOptional ?? false;
     const body =
       route.body && (await readJson(request, route.body, { limit: limits.bodyBytes, depth: limits.depth, optional }));
-    const hold = () => this.#hold(request, tenant, route, connection);
+    const hold = () => this.#hold(request, tenant, route);
+    const writesStreams = connection?.writesStreams ?? false;
     const params = c.req.param() as Record<string, string>;
-    const exchange = new Exchange({ request, route, identity, tenant, limits, query, body, params, hold });
+    const exchange = new Exchange({
+      request,
+      route,
+      identity,
+      tenant,
+      limits,
+      query,
+      body,
+      writesStreams,
+      params,
+      hold,
+    });
     if (route.gives === "socket" && asSocket) {
       asSocket(exchange);
       return new Response(null);
@@ -204,7 +216,7 @@ export class Server {
     throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
   }
 
-  #hold(request: Request, tenant: Tenant, route: Route, connection: Connection | undefined): Held {
+  #hold(request: Request, tenant: Tenant, route: Route): Held {
     this.#checkPlaces(tenant);
     tenant.streams++;
     let isDone = false;
@@ -214,7 +226,6 @@ export class Server {
         const now = await (async () => this.#authenticate(request))().catch(() => undefined);
         return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
       },
-      drop: connection?.drop,
       done: () => {
         if (!isDone) tenant.streams--;
         isDone = true;

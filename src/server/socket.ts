@@ -9,6 +9,7 @@ import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
+import type { Beating } from "./heart.ts";
 import type { Reader } from "./reader.ts";
 import { problemOf, Refusal } from "./refusal.ts";
 
@@ -35,11 +36,11 @@ export interface SocketOptions {
 /** Frames of a client that may wait for those before them. */
 const waitingFrames = 64;
 
-export class Socket {
+export class Socket implements Beating {
   readonly #options: SocketOptions;
-  readonly #left = new AbortController();
-  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #stopBeating: () => void;
   #reader: Reader | undefined;
+  #isGone = false;
   #isSending = false;
   /** Frames that were taken, and how many of them at the last look. */
   #sent = 0;
@@ -50,8 +51,7 @@ export class Socket {
 
   constructor(options: SocketOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#look(), options.exchange.limits.heartbeatMs);
-    this.#timer.unref?.();
+    this.#stopBeating = options.exchange.tenant.heart.add(this);
     void this.#stream();
   }
 
@@ -76,13 +76,14 @@ export class Socket {
 
   /** The connection is gone. */
   closed(): void {
-    clearInterval(this.#timer);
-    this.#left.abort();
+    this.#stopBeating();
+    this.#isGone = true;
+    this.#reader?.leave();
     this.#options.held.done();
   }
 
   /** K2, K3. */
-  async #look(): Promise<void> {
+  async beat(): Promise<void> {
     const { connection, held } = this.#options;
     const isStuck = this.#isSending && this.#sent === this.#sentBefore;
     this.#sentBefore = this.#sent;
@@ -95,21 +96,17 @@ export class Socket {
 
   async #stream(): Promise<void> {
     const { exchange, after, connection } = this.#options;
-    const options = {
-      bufferBytes: exchange.limits.bufferBytes,
-      signal: this.#left.signal,
-      onAttached: (reader: Reader) => {
-        this.#reader = reader;
-      },
-    };
+    const { bufferBytes } = exchange.limits;
     let last = "";
     try {
-      const frames = await exchange.tenant.feeds.open(exchange.ref, after, options);
-      for (let batch = await frames.next(); !batch.done; batch = await frames.next()) {
-        for (const { json } of batch.value) await this.#send(json);
-        last = batch.value.at(-1)!.json;
+      const reader = await exchange.tenant.feeds.open(exchange.ref, after, { bufferBytes });
+      this.#reader = reader;
+      if (this.#isGone) reader.leave();
+      for (let batch = await reader.next(); batch; batch = await reader.next()) {
+        for (const { json } of batch) await this.#send(json);
+        last = batch.at(-1)!.json;
       }
-      connection.close(...closingOf(JSON.parse(last)));
+      if (!this.#isGone) connection.close(...closingOf(JSON.parse(last)));
     } catch (error) {
       const problem = problemOf(error);
       await this.#send(JSON.stringify({ type: "reset", problem } satisfies Frame)).catch(() => {});

@@ -20,6 +20,7 @@ import {
   type NewDefinition,
 } from "./definitions.ts";
 import { Feeds } from "./feeds.ts";
+import { Heart } from "./heart.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { Refusal } from "./refusal.ts";
@@ -50,6 +51,7 @@ export class Tenant {
   readonly sessions: Sessions;
   readonly feeds: Feeds;
   readonly submissions: Submissions;
+  readonly heart: Heart;
   readonly #options: TenantOptions;
   readonly #store: Store;
   readonly #definitions: Definitions;
@@ -66,6 +68,7 @@ export class Tenant {
     this.context = createContext(this.#store, { clock });
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
+    this.heart = new Heart(limits.heartbeatMs);
     this.submissions = new Submissions({
       context: this.context,
       limits,

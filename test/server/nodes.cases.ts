@@ -162,9 +162,8 @@ export function describeNodes(open: OpenStore): void {
     await child("child", "main");
     await child("grandchild", "child");
     const feeds = new Feeds(context);
-    const left = new AbortController();
-    const frames = await feeds.open({ sessionId: "s", branchId: "main" }, 1, { bufferBytes: 1e6, signal: left.signal });
-    expect(JSON.parse((await frames.next()).value![0]!.json)).toMatchObject({ type: "ready" });
+    const reader = await feeds.open({ sessionId: "s", branchId: "main" }, 1, { bufferBytes: 1e6 });
+    expect(JSON.parse((await reader.next())![0]!.json)).toMatchObject({ type: "ready" });
     const event = (branchId: string, text: string) =>
       ({
         type: "text-delta",
@@ -182,8 +181,7 @@ export function describeNodes(open: OpenStore): void {
     feeds.emitted(event("elsewhere", "no"));
     const seen: Frame[] = [];
     await until(async () => {
-      const batch = await frames.next();
-      for (const { json, seq } of batch.value!) {
+      for (const { json, seq } of (await reader.next())!) {
         expect(seq).toBeUndefined();
         seen.push(JSON.parse(json));
       }
@@ -192,8 +190,7 @@ export function describeNodes(open: OpenStore): void {
     expect(
       seen.map((frame) => (frame.type === "child" && frame.event.type === "text-delta" ? frame.event.text : frame)),
     ).toEqual(["1", "2", "3"]);
-    left.abort();
-    await frames.return?.();
+    reader.leave();
     await context.store.close();
   });
 }

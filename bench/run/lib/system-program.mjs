@@ -7,6 +7,7 @@
 // that what a system does after it has answered is counted with the next turn.
 
 import { strict as assert } from "node:assert";
+import { answerCalls } from "../../lib/child.mjs";
 import { historyOf, nextText } from "./script.mjs";
 
 const files = {
@@ -113,12 +114,4 @@ function checkHistory(length) {
   assert.ok(messages > expected, `the model was given ${messages} of ${length} messages`);
 }
 
-process.on("message", async ({ id, method, options }) => {
-  try {
-    process.send({ id, result: await methods[method](options) });
-  } catch (error) {
-    if (process.env.BENCH_DEBUG) console.error(error);
-    process.send({ id, error: String(error?.message ?? error) });
-  }
-});
-process.on("disconnect", () => process.exit(0));
+answerCalls(methods);

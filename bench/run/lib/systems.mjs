@@ -1,9 +1,9 @@
 // The systems that stand beside each other, and how one is started: in a process of its own (system-program.mjs) for each
 // thing that is measured of it, so that heaps, caches, compiled code and global state don't colour each other.
 
-import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { startChild } from "../../lib/child.mjs";
 
 /** What they are called in the table, and the packages whose versions are told. */
 export const systems = {
@@ -62,33 +62,10 @@ export function firstLine(error) {
 }
 
 function startSystem(name, execPath) {
-  const child = fork(program, [], {
+  return startChild(program, {
+    name,
     execPath,
     execArgv: ["--no-warnings", ...process.execArgv.filter((flag) => flag !== "--expose-gc")],
     env: { ...process.env, NODE_OPTIONS: "", LANGSMITH_TRACING: "false", MASTRA_TELEMETRY_DISABLED: "true" },
   });
-  const waiting = new Map();
-  let sent = 0;
-  child.on("message", ({ id, result, error }) => {
-    const { resolve, reject } = waiting.get(id);
-    waiting.delete(id);
-    if (error) reject(new Error(error));
-    else resolve(result);
-  });
-  const ended = new Promise((resolve) => child.on("exit", resolve));
-  ended.then((code) => {
-    for (const { reject } of waiting.values()) reject(new Error(`the process of ${name} ended with ${code}`));
-  });
-  return {
-    call: (method, options = {}) =>
-      new Promise((resolve, reject) => {
-        const id = ++sent;
-        waiting.set(id, { resolve, reject });
-        child.send({ id, method, options });
-      }),
-    stop: async () => {
-      if (child.connected) child.disconnect();
-      await ended;
-    },
-  };
 }
