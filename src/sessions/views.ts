@@ -105,6 +105,15 @@ export class Views {
     return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
   }
 
+  /** Takes in a branch that was just made here with these facts, so that its first turn need not ask the store for it. */
+  begin(ref: BranchRef, made: Facts): void {
+    this.#evict();
+    const born = made.facts[0]!.id;
+    const entry: Entry = { born, view: emptyView(), sealed: [], unsealed: 0, lastId: "", index: undefined };
+    this.#foldInto(entry, made);
+    this.#touch(keyOf(ref), entry);
+  }
+
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
     return (await this.#cold(ref, seq, undefined)).view;

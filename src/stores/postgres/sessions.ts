@@ -33,6 +33,8 @@ interface SessionRow {
 
 const columns = "s.no, s.id, s.created_at, a.active_at, s.version, s.metadata, s.state";
 const fromSql = "FROM bough.activity a JOIN bough.sessions s ON s.no = a.session_no";
+const findSql = `SELECT ${columns} FROM (SELECT * FROM bough.sessions WHERE id = $1 OFFSET 0) s
+  CROSS JOIN LATERAL (SELECT active_at FROM bough.activity WHERE session_no = s.no OFFSET 0) a`;
 
 function toRecord(row: SessionRow): SessionRecord {
   return {
@@ -46,7 +48,7 @@ function toRecord(row: SessionRow): SessionRecord {
 }
 
 async function findRow(database: Database, sessionId: string): Promise<SessionRow | undefined> {
-  const rows = await database.again<SessionRow>(`SELECT ${columns} ${fromSql} WHERE s.id = $1`, encodeText(sessionId));
+  const rows = await database.again<SessionRow>(findSql, encodeText(sessionId));
   return rows[0];
 }
 
