@@ -12,6 +12,12 @@ const measurements = {
   "sqlite-turn": () => import("../run/sqlite-turn.mjs"),
   "many-sessions": () => import("../run/many-sessions.mjs"),
   import: () => import("../run/import.mjs"),
+  branches: () => import("../nodes/branches.mjs"),
+  "turn-cost": () => import("../nodes/turn-cost.mjs"),
+  load: () => import("../nodes/load.mjs"),
+  langgraph: () => import("../nodes/langgraph.mjs"),
+  sessions: () => import("../nodes/sessions.mjs"),
+  "take-over": () => import("../nodes/take-over.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

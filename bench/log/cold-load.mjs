@@ -20,17 +20,27 @@ const length = 10_000;
 const last = 50;
 
 export async function run(context) {
-  const processes = context.quick ? 7 : 25;
   const places = {};
   await eachStore(context, durableKinds, async (kind) => {
     places[kind] = await newPlace(context.dir, `cold-${kind}`);
-    const sessions = await openAt(kind, places[kind]);
-    await sessions.createSession("s");
-    await growTo(sessions, { sessionId: "s", branchId: "main" }, length);
-    const { messages } = await sessions.loadBranch("s");
-    await writeFile(textIn(context), JSON.stringify(messages));
-    await sessions.close();
+    await fill(context, kind, places[kind]);
   });
+  await compareLoads(context, places);
+}
+
+/** Puts a long branch into the store at that place, and its messages as one JSON text into the directory of this run. */
+export async function fill(context, kind, place) {
+  const sessions = await openAt(kind, place);
+  await sessions.createSession("s");
+  await growTo(sessions, { sessionId: "s", branchId: "main" }, length);
+  const { messages } = await sessions.loadBranch("s");
+  await writeFile(textIn(context), JSON.stringify(messages));
+  await sessions.close();
+}
+
+/** Loads from the places, which are filled, by kind of store. */
+export async function compareLoads(context, places) {
+  const processes = context.quick ? 7 : 25;
   const loads = Object.keys(places).flatMap((kind) => ["all", "last"].map((what) => ({ kind, what })));
   const jobs = [...loads, { kind: "text", what: "parse" }];
   places.text = textIn(context);

@@ -183,18 +183,31 @@ export class Views {
   }
 
   async #fromSegments(ref: BranchRef, seq: number) {
-    const pieces: Piece[] = [];
-    for (let at = seq; at > 0; ) {
-      const segment = await this.#store.getSegment(ref, at);
-      const piece = segment && parseSegment(segment.lines);
-      if (!piece || !(await this.#isCutAt(ref, piece))) break;
+    const newest = await this.#pieceAt(ref, seq);
+    if (!newest || !(await this.#isCutAt(ref, newest))) return undefined;
+    const pieces = [newest];
+    let asked = new Map<number, Piece | undefined>();
+    for (let { before } = newest; before.length > 0; ) {
+      const { to, id } = before.at(-1)!;
+      if (!asked.has(to)) asked = await this.#piecesAt(ref, before);
+      const piece = asked.get(to);
+      // V3: the newest is known to be of this log, and knows which were before it; positions only ever get smaller.
+      if (!piece || piece.id !== id || piece.rest.seq !== to || to >= pieces.at(-1)!.rest.seq) return undefined;
       pieces.push(piece);
-      // V3: one that claims to follow itself fits nothing, and must not be followed for ever.
-      at = Math.min(piece.before.to, at - 1);
+      before = piece.before;
     }
-    const lastId = pieces[0]?.id;
     const joined = joinSegments(pieces.reverse());
-    return joined && lastId !== undefined ? { ...joined, lastId } : undefined;
+    return joined && { ...joined, lastId: newest.id };
+  }
+
+  async #pieceAt(ref: BranchRef, at: number): Promise<Piece | undefined> {
+    const segment = at > 0 ? await this.#store.getSegment(ref, at) : undefined;
+    return segment && parseSegment(segment.lines);
+  }
+
+  /** All at once: a store may answer what is asked for together in one go. */
+  async #piecesAt(ref: BranchRef, sealed: readonly Sealed[]): Promise<Map<number, Piece | undefined>> {
+    return new Map(await Promise.all(sealed.map(async ({ to }) => [to, await this.#pieceAt(ref, to)] as const)));
   }
 
   /** V3: whether the piece was cut from this log, and not from one that had the branch's id before. */
@@ -245,8 +258,10 @@ export class Views {
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
     if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
-    const lines = cutSegment(view, before, entry.lastId);
-    entry.sealed = [...entry.sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
+    const lines = cutSegment(view, entry.sealed, entry.lastId);
+    const { length: messages } = view.messages;
+    const { length: turns } = view.turns;
+    entry.sealed = [...entry.sealed, { to: view.seq, id: entry.lastId, messages, turns }];
     entry.unsealed = 0;
     // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.
     const writing: Promise<void> = this.#store

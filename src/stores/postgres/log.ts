@@ -258,7 +258,7 @@ function readSql(direction: "" | "DESC"): string {
       UNION ALL
       SELECT b.no, b.parent, b.base, least(line.base, line.top), line.low
         FROM line JOIN bough.branches b ON b.no = line.parent WHERE line.base >= line.low
-    ) SELECT t.low, t.high, e.seq, e.id, e.data FROM target t LEFT JOIN (
+    ) SELECT t.head, e.seq, e.id, e.data FROM target t LEFT JOIN (
       SELECT own.seq, own.id, own.data FROM line CROSS JOIN LATERAL (
         SELECT seq, id, data FROM bough.events
         WHERE branch_no = line.no AND seq > greatest(line.base, line.low - 1) AND seq <= line.top
@@ -274,18 +274,19 @@ const largest = 0x7fffffff;
 export async function read(database: Database, ref: BranchRef, options: ReadOptions): Promise<StoredEvent[]> {
   const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
   const bound = (value: number) => Math.min(Math.max(value, 0), largest);
-  const rows = await database.again<EventRow & { seq: number | null; low: string; high: string }>(
+  const [first, last, most] = [bound(Math.floor(after)) + 1, bound(Math.ceil(before) - 1), bound(Math.floor(limit))];
+  const rows = await database.again<EventRow & { seq: number | null; head: number }>(
     reverse ? downSql : upSql,
     encodeText(ref.sessionId),
     encodeText(ref.branchId),
-    bound(Math.floor(after)) + 1,
-    bound(Math.ceil(before) - 1),
-    bound(Math.floor(limit)),
+    first,
+    last,
+    most,
   );
   if (rows.length === 0) throw refuse.branchNotFound(ref);
-  const low = Number(rows[0]!.low);
-  const high = Number(rows[0]!.high);
-  const events = rows.filter(({ seq }) => seq !== null).map(toEvent);
+  const top = Math.min(last, rows[0]!.head);
+  const [low, high] = reverse ? [Math.max(first, top - most + 1), top] : [first, Math.min(top, first + most - 1)];
+  const events = rows[0]!.seq === null ? [] : rows.map(toEvent);
   if (events.length !== Math.max(high - low + 1, 0)) {
     const { sessionId, branchId } = ref;
     throw corrupt(`Branch "${branchId}" has a gap between ${low} and ${high}.`, { sessionId, branchId, low, high });

@@ -25,7 +25,7 @@ import { explain } from "./faults.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
 import * as runs from "./runs.ts";
-import * as segments from "./segments.ts";
+import { packSegment, Segments, saveSegment } from "./segments.ts";
 import * as sessions from "./sessions.ts";
 import { News } from "./watch.ts";
 
@@ -46,6 +46,7 @@ export class PostgresStore implements Store {
   readonly #database: Database;
   readonly #parts: StoreParts;
   readonly #commits: GroupCommit;
+  readonly #segments: Segments;
   readonly #news: News;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
@@ -55,6 +56,7 @@ export class PostgresStore implements Store {
     this.#database = database;
     this.#parts = parts;
     this.#commits = new GroupCommit(database, parts);
+    this.#segments = new Segments(database);
     this.#news = new News(database, parts.pollMs);
   }
 
@@ -159,12 +161,12 @@ export class PostgresStore implements Store {
   }
 
   async saveSegment(ref: BranchRef, { to, lines }: Segment) {
-    const text = lines.join("\n");
-    return this.#do((db) => segments.saveSegment(db, ref, to, text));
+    const packing = packSegment(lines);
+    return this.#do(async (db) => saveSegment(db, ref, to, await packing));
   }
 
   async getSegment(ref: BranchRef, at: number) {
-    return this.#do((db) => segments.getSegment(db, ref, at));
+    return this.#do(() => this.#segments.get(ref, at));
   }
 
   async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
