@@ -63,7 +63,7 @@ export function eventMailbox(type = "*"): Mailbox<BoughEvent> {
 }
 
 /** Two deltas of one message in one: nothing is lost. */
-function deltaMerge(before: BoughEvent, after: BoughEvent): BoughEvent | undefined {
+export function deltaMerge(before: BoughEvent, after: BoughEvent): BoughEvent | undefined {
   if (before.type !== after.type || !("text" in before) || !("text" in after)) return undefined;
   if (before.messageId !== after.messageId || before.runId !== after.runId) return undefined;
   if ("callId" in before && "callId" in after && before.callId !== after.callId) return undefined;

@@ -7,6 +7,7 @@
 //   S4. The epoch of a branch's run slot only grows; an append that carries an old one writes nothing.
 //   S5. A branch's log is parent[1…seq] + own[seq+1…]; nothing is copied when it is created.
 //   S6. What watch() says is a hint; nothing is wrong if it comes late, twice or for no reason.
+//   S7. What goes over `live` is best effort: a text may be lost, but is never changed, and no operation waits for it.
 
 import type { JsonObject } from "../base/json.ts";
 
@@ -164,6 +165,17 @@ export interface MaintenanceReport {
   readonly problems: readonly StoreProblem[];
 }
 
+/** Texts about what happens on a branch right now, between the handles of a store: never stored, never waited for (S7). */
+export interface LiveChannel {
+  /**
+   * Sends a text of at most `liveTextBytes` to those who hear of the branch through other handles, never through this one.
+   * Resolves when it is sent or lost; never rejects. Texts arrive in their order if each is sent after the one before.
+   */
+  send(ref: BranchRef, text: string): Promise<void>;
+  /** Hands over what others send until the signal aborts. Resolves when it hears, or can't; never rejects. */
+  hear(ref: BranchRef, onText: (text: string) => void, signal: AbortSignal): Promise<void>;
+}
+
 /** Where sessions live. Errors are `BoughError`s with the codes named here; anything else is a bug of the store. */
 export interface Store {
   /** "memory", "file", "sqlite" …; for messages and for telling stores apart in tests. */
@@ -261,6 +273,9 @@ export interface Store {
   /** Resolves when the branch may have facts after `after`, when it is gone, or when the signal aborts. Never rejects. */
   watch(ref: BranchRef, after: number, signal: AbortSignal): Promise<void>;
 
+  /** Absent where it would reach nobody: a store of one process, or one that can't tell others without storing. */
+  readonly live?: LiveChannel | undefined;
+
   /** Checks what is stored, cleans up what crashes left behind, gives space back; says what it found. */
   maintain(): Promise<MaintenanceReport>;
   /** Waits for what is under way, then lets go of everything; later calls are `store_closed`. */
@@ -269,3 +284,5 @@ export interface Store {
 
 export const defaultReadLimit = 1000;
 export const defaultPageSize = 50;
+/** The longest text of a LiveChannel, in UTF-8; PostgreSQL notifies with less than 8,000 bytes. */
+export const liveTextBytes = 7000;

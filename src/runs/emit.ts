@@ -1,7 +1,8 @@
-// Emit: the only exit of a run. What happens leaves through here, with its address: to whoever iterates the run, and to
-// the agent's subscribers.
+// Emit: the only exit of a run. What happens leaves through here, with its address: to whoever iterates the run, to
+// the agent's subscribers, and to other processes.
 //   E1. Kept events are emitted after the store has acknowledged them, in the order of the log.
-//   E2. Nothing is built for nobody: without a reader and without subscribers a live event costs two comparisons.
+//   E2. Nothing is built for nobody: without a reader, without subscribers and without other processes that could ask, a
+//       live event costs three comparisons.
 //   E3. run-end is the last live event: work that was abandoned shows nothing any more. Facts still come through.
 
 import type { Clock } from "../base/clock.ts";
@@ -17,7 +18,7 @@ import {
   type Routing,
   type UnknownFact,
 } from "../events/index.ts";
-import type { Hub } from "../live/index.ts";
+import type { Hub, LiveSender } from "../live/index.ts";
 
 /** A stretch of a run in its trace. */
 export interface Span {
@@ -37,12 +38,19 @@ export class Emitter {
   /** The last live event, if it was a delta. */
   #delta: { event: LiveEvent; span: Span | undefined } | undefined;
   #isOver = false;
+  /** Where other processes can see the run. */
+  #sender: LiveSender | undefined;
 
   constructor(options: { mailbox: Mailbox<BoughEvent>; hub: Hub; clock: Clock; routing: Routing }) {
     this.#mailbox = options.mailbox;
     this.#hub = options.hub;
     this.#clock = options.clock;
     this.#routing = options.routing;
+  }
+
+  /** From here on other processes are shown what happens, too. */
+  sendTo(sender: LiveSender): void {
+    this.#sender = sender;
   }
 
   /** The turn is known: from here on events carry its id, and its trace. */
@@ -73,7 +81,7 @@ export class Emitter {
   }
 
   get isHeard(): boolean {
-    return !this.#mailbox.isLeft || this.#hub.isHeard;
+    return !this.#mailbox.isLeft || this.#hub.isHeard || this.#sender !== undefined;
   }
 
   live(draft: LiveDraft, span?: Span): void {
@@ -119,5 +127,6 @@ export class Emitter {
     // E3: a task that ends later is told to subscribers only.
     if (!this.#isOver || event.type === "run-end") this.#mailbox.push(event);
     if (this.#hub.isHeard) this.#hub.publish(event);
+    this.#sender?.note(event);
   }
 }

@@ -2,6 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { NewMessage } from "../events/index.ts";
+import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
 import { ActiveTurn } from "./active-turn.ts";
@@ -31,9 +32,13 @@ export async function execute(execution: Execution): Promise<RunResult> {
   const abort = () => controller.abort(new Interrupted("aborted"));
   if (outer?.aborted) throw new BoughError("aborted", "The signal was aborted before the run began.");
   outer?.addEventListener("abort", abort, { once: true });
+  let sender: LiveSender | undefined;
   try {
     const request = { context, plan, ref, runId, emitter };
     const opened = await openTurn({ ...request, input });
+    const { live: channel } = context.store;
+    sender = channel && new LiveSender({ channel, ref, runId, clock });
+    if (sender) emitter.sendTo(sender);
     emitter.enterTurn(opened.held.turnId);
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
     let result = await work(execution, opened, emitter);
@@ -49,6 +54,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
     return result;
   } finally {
     outer?.removeEventListener("abort", abort);
+    sender?.close();
     // Whatever still waits in this run's name stops waiting.
     controller.abort(new Interrupted("ended"));
   }

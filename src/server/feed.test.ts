@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../base/clock.ts";
 import type { BoughEvent } from "../events/index.ts";
+import { RunningMessages } from "../live/index.ts";
 import type { ReadOptions } from "../log/store.ts";
 import type { LogEvent } from "../sessions/index.ts";
 import type { Frame } from "../wire/index.ts";
 import { Feed } from "./feed.ts";
-import { RunningMessages } from "./running-messages.ts";
 
 const ref = { sessionId: "s", branchId: "main" };
 const address = { ...ref, version: 1, channel: "default", direction: "down", at: 1 };

@@ -1,19 +1,19 @@
 // Feed: the stream of one branch, for all who read it. Kept events come from the log, live ones from the agents of this
-// process; it owns the order between them.
+// process, or from another that runs the branch; it owns the order between them.
 //   F1. Every kept event after a reader's cursor comes once, in the order of the log, whoever wrote it.
-//   F2. A live event of this process comes after the kept events that were emitted before it, and before those after it.
+//   F2. A live event comes after the kept events that were emitted before it, and before those after it.
 //   F3. What shows a message in the making comes before the message's fact, or not at all.
 //   F4. A reader that joins is shown the messages in the making as they are at the place where it joins.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BoughEvent } from "../events/index.ts";
-import type { BranchRef, ReadOptions } from "../log/store.ts";
+import { isDraftEvent, LiveReceiver, RunningMessages } from "../live/index.ts";
+import type { BranchRef, LiveChannel, ReadOptions } from "../log/store.ts";
 import type { LogEvent } from "../sessions/index.ts";
-import type { Frame } from "../wire/index.ts";
+import type { Frame, MessageSnapshot } from "../wire/index.ts";
 import { type Encoded, encode, Reader } from "./reader.ts";
 import { problemOf } from "./refusal.ts";
-import { isDraftEvent, type RunningMessages } from "./running-messages.ts";
 
 export interface FeedSource {
   /** A page of the branch's log. */
@@ -22,10 +22,16 @@ export interface FeedSource {
   watch(after: number, signal: AbortSignal): Promise<void>;
 }
 
-type Step = { readonly upTo: number } | { readonly live: BoughEvent } | { readonly child: BoughEvent };
+type Step =
+  | { readonly upTo: number }
+  | { readonly live: BoughEvent; readonly isFar?: boolean }
+  | { readonly whole: readonly MessageSnapshot[] }
+  | { readonly child: BoughEvent };
 
 /** A run of this process tells of its facts itself; this long it is waited for, so that deltas come before them (F2). */
 const graceMs = 20;
+/** The same for a run of another process, whose events are on their way longer. */
+const farGraceMs = 200;
 const pageSize = 500;
 
 export class Feed {
@@ -44,6 +50,9 @@ export class Feed {
   /** Messages whose facts were told lately (F3). */
   #told: string[] = [];
   readonly #localRuns = new Set<string>();
+  /** What a run of another process is writing; known for as long as this feed listens to it. */
+  #far = new RunningMessages();
+  readonly #receiver: LiveReceiver | undefined;
 
   constructor(options: {
     ref: BranchRef;
@@ -51,12 +60,14 @@ export class Feed {
     source: FeedSource;
     running: RunningMessages;
     clock: Clock;
+    live?: LiveChannel | undefined;
   }) {
     this.#ref = options.ref;
     this.#head = options.head;
     this.#source = options.source;
     this.#running = options.running;
     this.#clock = options.clock;
+    this.#receiver = options.live && this.#receive(options.live);
     void this.#follow();
   }
 
@@ -107,15 +118,23 @@ export class Feed {
       else reader.finish();
     }
     // Whoever joins later still finds what was said meanwhile.
-    for (const step of this.#steps) if ("live" in step) this.#running.note(step.live);
+    for (const step of this.#steps) if ("live" in step && !step.isFar) this.#running.note(step.live);
     this.#steps = [];
+  }
+
+  #receive(channel: LiveChannel): LiveReceiver {
+    return new LiveReceiver({
+      ...{ channel, ref: this.#ref, clock: this.#clock, signal: this.#over.signal },
+      onStep: (step) => void this.#push(typeof step === "number" ? { upTo: step } : { live: step, isFar: true }),
+      onMessages: (whole) => void this.#push({ whole }),
+    });
   }
 
   /** Nothing is waited for between the last event told and this, so that nothing is missed or told twice (F4). */
   #attach(cursor: number, bufferBytes: number): Reader {
     const reader = new Reader(cursor, { bufferBytes });
     this.#readers.add(reader);
-    for (const message of this.#running.of(this.#ref)) {
+    for (const message of [...this.#running.of(this.#ref), ...this.#far.of(this.#ref)]) {
       if (!this.#told.includes(message.messageId)) reader.push(encode({ type: "snapshot", message }));
     }
     reader.push(encode({ type: "ready", seq: cursor }));
@@ -130,6 +149,8 @@ export class Feed {
       await this.#source.watch(this.#head, signal);
       if (signal.aborted) return;
       if (this.#localRuns.size > 0) await this.#clock.sleep(graceMs, signal);
+      else if (this.#receiver?.isInStep) await this.#clock.sleep(farGraceMs, signal);
+      else this.#receiver?.stir();
       const before = this.#head;
       await this.#push({ upTo: Number.POSITIVE_INFINITY });
       // A hint may come for nothing, over and over.
@@ -147,7 +168,8 @@ export class Feed {
     this.#isDraining = true;
     try {
       for (let step = this.#steps.shift(); step; step = this.#steps.shift()) {
-        if ("live" in step) this.#tellLive(step.live);
+        if ("live" in step) this.#tellLive(step.live, step.isFar ? this.#far : this.#running);
+        else if ("whole" in step) this.#tellWhole(step.whole);
         else if ("child" in step) this.#tell({ type: "child", event: step.child });
         else if (step.upTo > this.#head) await this.#tellUpTo(step.upTo);
       }
@@ -178,13 +200,24 @@ export class Feed {
       this.#told = [...this.#told.slice(-31), event.id];
       this.#running.note(event);
     }
+    this.#far.note(event);
     this.#tell({ type: "event", event });
   }
 
-  #tellLive(event: BoughEvent): void {
+  #tellLive(event: BoughEvent, running: RunningMessages): void {
     if (isDraftEvent(event) && event.messageId !== undefined && this.#told.includes(event.messageId)) return;
-    this.#running.note(event);
+    running.note(event);
     this.#tell({ type: "event", event });
+  }
+
+  /** What a run of another process is writing, as far as it is: readers are shown it anew. */
+  #tellWhole(messages: readonly MessageSnapshot[]): void {
+    this.#far = new RunningMessages();
+    for (const message of messages) {
+      if (this.#told.includes(message.messageId)) continue;
+      this.#far.take(message);
+      this.#tell({ type: "snapshot", message });
+    }
   }
 
   #tell(frame: Frame): void {

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { BoughEvent } from "../events/index.ts";
+import { branchKey, RunningMessages } from "../live/index.ts";
 import { refuse } from "../log/refusals.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
@@ -10,7 +11,6 @@ import { readEvents } from "../sessions/history.ts";
 import { needBranch } from "../sessions/views.ts";
 import { Feed } from "./feed.ts";
 import type { Encoded, Reader } from "./reader.ts";
-import { branchKey, RunningMessages } from "./running-messages.ts";
 
 interface Watched {
   readonly feed: Feed;
@@ -66,7 +66,8 @@ export class Feeds {
       read: (options: Parameters<typeof readEvents>[2]) => readEvents(this.#context, ref, options),
       watch: (after: number, signal: AbortSignal) => this.#context.store.watch(ref, after, signal),
     };
-    const feed = new Feed({ ref, head, source, running: this.#running, clock: this.#clock });
+    const { live } = this.#context.store;
+    const feed = new Feed({ ref, head, source, running: this.#running, clock: this.#clock, live });
     const watched = { feed, readers: 0 };
     this.#watched.set(key, watched);
     return watched;

@@ -14,6 +14,7 @@ import type {
   BranchRecord,
   BranchRef,
   ClaimOptions,
+  LiveChannel,
   MaintenanceReport,
   NewBranch,
   NewEvent,
@@ -182,6 +183,16 @@ export class NamespacedStore implements Store {
 
   async watch(ref: BranchRef, after: number, signal: AbortSignal): Promise<void> {
     if (!this.#isForeign(ref.sessionId)) await this.#store.watch(this.#ref(ref), after, signal);
+  }
+
+  get live(): LiveChannel | undefined {
+    const { live } = this.#store;
+    return (
+      live && {
+        send: (ref, text) => live.send(this.#ref(ref), text),
+        hear: (ref, onText, signal) => live.hear(this.#ref(ref), onText, signal),
+      }
+    );
   }
 
   async maintain(): Promise<MaintenanceReport> {

@@ -9,6 +9,7 @@ import type { Agent } from "../agent/index.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { NewMessage, Part } from "../events/index.ts";
+import { branchKey } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Run, RunConfig } from "../runs/index.ts";
 import { holdBranch } from "../sessions/branches.ts";
@@ -17,7 +18,6 @@ import { readEvents } from "../sessions/history.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
 import { heldBy } from "./pictures.ts";
 import { Refusal } from "./refusal.ts";
-import { branchKey } from "./running-messages.ts";
 
 export interface Submission {
   readonly agent: Agent;

@@ -67,6 +67,8 @@ export function lazyStore(store: Store | string | undefined, options: { clock: C
       // Awaiting the store itself must not look like a promise.
       if (typeof name === "symbol" || name === "then") return undefined;
       if (name === "kind") return opened?.kind ?? "unopened";
+      // What is not opened has nobody to hear; whoever asks has used the store before.
+      if (name === "live") return opened?.live;
       const method = methods.get(name) ?? methodOf(name);
       methods.set(name, method);
       return method;

@@ -19,13 +19,15 @@ function whole(base: Store, store: Store): Store {
   });
 }
 
+const inMemory = "it is on a store in memory";
+
 describeStore("namespaced", {
   async open({ clock }) {
     const base = memoryStore({ clock });
     const store = new NamespacedStore(base, namespaceOf("sessions", "acme"));
     return { store: whole(base, store), dispose: () => base.close() };
   },
-  lacks: { reopen: "it is on a store in memory", secondHandle: "it is on a store in memory" },
+  lacks: { reopen: inMemory, secondHandle: inMemory, live: inMemory },
 });
 
 describe("two namespaces of one store", () => {

@@ -5,7 +5,7 @@ import { describeStore } from "../../testing/index.ts";
 import { fileStore } from "./index.ts";
 
 describeStore("file", {
-  lacks: { secondHandle: "one process owns the directory" },
+  lacks: { secondHandle: "one process owns the directory", live: "one process owns the directory" },
   async open({ clock }) {
     const directory = await mkdtemp(join(tmpdir(), "bough-file-"));
     const under = {

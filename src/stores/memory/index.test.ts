@@ -8,5 +8,5 @@ describeStore("memory", {
     const store = memoryStore(options);
     return { store, dispose: () => store.close() };
   },
-  lacks: { reopen: noDisk, secondHandle: noDisk },
+  lacks: { reopen: noDisk, secondHandle: noDisk, live: noDisk },
 });

@@ -77,9 +77,14 @@ export class Database {
     return this.#run({ name: "", text: this.#named(statements.join(";\n")) }, undefined, true);
   }
 
+  /** Whether a connection can be had for listening. */
+  get canListen(): boolean {
+    return this.#pool !== undefined && canSpareOne(this.#pool);
+  }
+
   /** A connection for listening, where the source has such. */
   async connect(): Promise<PostgresClient | undefined> {
-    if (!this.#pool || !canSpareOne(this.#pool)) return undefined;
+    if (!this.#pool || !this.canListen) return undefined;
     const client = await this.#pool.connect();
     hear(client);
     return client;

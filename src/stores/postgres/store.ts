@@ -2,6 +2,7 @@
 // transaction, so any number of nodes can share the database; nothing is remembered here between two calls.
 
 import type { Clock } from "../../base/clock.ts";
+import { randomIds } from "../../base/ids.ts";
 import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
@@ -22,6 +23,8 @@ import { GroupCommit } from "./commit.ts";
 import * as contents from "./content.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
+import { Listener } from "./listener.ts";
+import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
 import * as runs from "./runs.ts";
@@ -47,7 +50,9 @@ export class PostgresStore implements Store {
   readonly #parts: StoreParts;
   readonly #commits: GroupCommit;
   readonly #segments: Segments;
+  readonly #listener: Listener;
   readonly #news: News;
+  readonly #live: LiveTexts;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
@@ -57,7 +62,14 @@ export class PostgresStore implements Store {
     this.#parts = parts;
     this.#commits = new GroupCommit(database, parts);
     this.#segments = new Segments(database);
-    this.#news = new News(database, parts.pollMs);
+    this.#listener = new Listener(database);
+    this.#news = new News(database, this.#listener, parts);
+    this.#live = new LiveTexts(database, this.#listener, { handle: randomIds.next(), pollMs: parts.pollMs });
+  }
+
+  /** Nothing over a bare `query()`, which can't listen. */
+  get live() {
+    return this.#database.canListen ? this.#live : undefined;
   }
 
   async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
@@ -200,7 +212,9 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
+    this.#live.close();
     await this.#news.close();
+    await this.#listener.close();
     await Promise.allSettled(this.#underWay);
     await this.#parts.end();
   }

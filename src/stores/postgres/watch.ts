@@ -1,4 +1,4 @@
-// Waiting for news of a branch. Owns the connection that listens, the hints that are sent, and the polling.
+// Waiting for news of a branch. Owns the hints that are sent and the polling.
 //
 //   W1. Appends of this handle tell at once. Other handles are told by NOTIFY, which is a hint: it is sent after the
 //       commit, many appends in one, so that no commit waits for PostgreSQL's one lock on its queue of notifications.
@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import { type BranchRef, Watchers } from "../../log/index.ts";
 import type { Database } from "./database.ts";
+import type { Listener } from "./listener.ts";
 import { encodeText } from "./text.ts";
 
 interface Wait {
@@ -22,6 +23,7 @@ const keysPerHint = 400;
 
 export class News {
   readonly #database: Database;
+  readonly #listener: Listener;
   readonly #pollMs: number;
   readonly #channel: string;
   readonly #watchers = new Watchers();
@@ -30,14 +32,14 @@ export class News {
   #hintTimer: NodeJS.Timeout | undefined;
   #pollTimer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
-  /** Resolves with how to let go of the connection. */
-  #listener: Promise<() => void> | undefined;
   #closed = false;
 
-  constructor(database: Database, pollMs: number) {
+  constructor(database: Database, listener: Listener, options: { pollMs: number }) {
     this.#database = database;
-    this.#pollMs = pollMs;
+    this.#listener = listener;
+    this.#pollMs = options.pollMs;
     this.#channel = `${database.schema}_news`;
+    listener.on(this.#channel, (payload) => this.#hear(payload));
   }
 
   /** The branch has changed by our doing. */
@@ -80,7 +82,6 @@ export class News {
     clearTimeout(this.#hintTimer);
     this.#watchers.tellAll();
     await this.#polling;
-    (await this.#listener)?.();
   }
 
   #sendHints(): void {
@@ -94,7 +95,7 @@ export class News {
 
   #start(): void {
     if (this.#closed) return;
-    this.#listener ??= this.#listen();
+    void this.#listener.ready();
     if (this.#pollTimer) return;
     this.#pollTimer = setInterval(() => {
       this.#polling ??= this.#poll().finally(() => {
@@ -110,7 +111,7 @@ export class News {
   }
 
   async #poll(): Promise<void> {
-    if (!this.#closed) this.#listener ??= this.#listen();
+    void this.#listener.ready();
     for (const { ref } of await this.#arrived([...this.#waits])) this.#watchers.tell(ref);
   }
 
@@ -131,28 +132,6 @@ export class News {
     }
   }
 
-  /** Listens on a connection of its own until that ends; the next poll makes another. */
-  async #listen(): Promise<() => void> {
-    let letGo = () => {};
-    try {
-      const client = await this.#database.connect();
-      if (!client) return letGo;
-      letGo = once(() => client.release(true));
-      (client as { unref?(): void }).unref?.();
-      client.on("notification", ({ payload }: { payload?: string }) => this.#hear(payload ?? ""));
-      client.on("end", () => this.#unlisten(letGo));
-      await client.query(`LISTEN "${this.#channel}"`);
-    } catch {
-      this.#unlisten(letGo);
-    }
-    return letGo;
-  }
-
-  #unlisten(letGo: () => void): void {
-    this.#listener = undefined;
-    letGo();
-  }
-
   #hear(payload: string): void {
     const keys = new Set(payload.split(","));
     for (const { ref } of this.#waits) if (keys.has(keyOf(ref))) this.#watchers.tell(ref);
@@ -160,18 +139,9 @@ export class News {
 }
 
 /** A branch in a hint: short, and telling nothing to whoever else listens. */
-function keyOf({ sessionId, branchId }: BranchRef): string {
+export function keyOf({ sessionId, branchId }: BranchRef): string {
   return createHash("sha256")
     .update(JSON.stringify([sessionId, branchId]))
     .digest("hex")
     .slice(0, 16);
-}
-
-function once(work: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    work();
-  };
 }

@@ -6,8 +6,8 @@ export type Argument = string | Buffer;
 export interface RedisClient {
   connect(): Promise<unknown>;
   sendCommand(args: readonly Argument[], options?: { typeMapping?: Record<number, unknown> }): Promise<unknown>;
-  subscribe(channel: string, listener: () => void): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  unsubscribe(channel: string, listener?: (message: string) => void): Promise<unknown>;
   on(event: "error", listener: (error: unknown) => void): unknown;
   on(event: "ready", listener: () => void): unknown;
   duplicate(overrides?: Record<string, unknown>): RedisClient;

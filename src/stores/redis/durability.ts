@@ -27,9 +27,11 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   }
   const settings = await settingsOf(redis);
   const policy = settings?.get("maxmemory-policy") ?? info.get("maxmemory_policy");
-  // Policies named volatile-… evict only keys that expire, and none of the store's do.
-  if (policy?.startsWith("allkeys-")) {
-    throw unsupported(`The server evicts keys when its memory is full (maxmemory-policy is ${policy}).`, { policy });
+  // Policies named volatile-… spare keys that never expire, such as the store's; but nobody can promise that no other
+  // program ever sets an expiry on them, so none is taken on trust.
+  if (policy !== undefined && policy !== "noeviction") {
+    const told = `The server evicts keys when its memory is full (maxmemory-policy is ${policy}); it must be noeviction.`;
+    throw unsupported(told, { policy });
   }
   const base = durabilityOf(info, settings);
   const unknownPolicy = policy === undefined ? " Whether it evicts keys when its memory is full can't be known." : "";

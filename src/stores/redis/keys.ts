@@ -38,6 +38,11 @@ export function newsChannel(prefix: string, sessionId: string, branchId: string)
   return `${sessionKey(prefix, sessionId)}:news:${wire(branchId)}`;
 }
 
+/** Where handles tell each other what happens right now. */
+export function liveChannel(prefix: string, sessionId: string, branchId: string): string {
+  return `${sessionKey(prefix, sessionId)}:live:${wire(branchId)}`;
+}
+
 function escaped(text: string): string {
   return text.replace(/[%{}:]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
 }

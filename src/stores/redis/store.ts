@@ -23,6 +23,7 @@ import type { Connection, Runner } from "./connection.ts";
 import * as contents from "./content.ts";
 import type { RedisDurability } from "./durability.ts";
 import * as listing from "./listing.ts";
+import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
 import * as runs from "./runs.ts";
@@ -43,6 +44,7 @@ export class ServerStore implements RedisStore {
   readonly #redis: Connection;
   readonly #index: SessionIndex;
   readonly #news: News;
+  readonly live: LiveTexts;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
@@ -51,6 +53,7 @@ export class ServerStore implements RedisStore {
     this.durability = options.durability;
     this.#index = new SessionIndex(redis, options.handle);
     this.#news = new News(redis, options.pollMs);
+    this.live = new LiveTexts(redis, { handle: options.handle, listener: () => this.#news.listener() });
   }
 
   async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
@@ -177,6 +180,7 @@ export class ServerStore implements RedisStore {
   }
 
   async #close(): Promise<void> {
+    this.live.close();
     this.#news.close();
     await Promise.allSettled(this.#underWay);
     // What the index still has to be told can also be found out by others, so a server that is away is not waited for.

@@ -85,7 +85,7 @@ export class News {
     this.#timer ??= setInterval(() => this.#look(), this.#pollMs).unref();
     const tell = () => this.#watchers.tell(ref);
     // Told once it listens (W1); when it can't, the looks have to do.
-    this.#ownConnection()
+    this.listener()
       .subscribe(name, tell)
       .then(tell, () => {});
     return channel;
@@ -105,7 +105,7 @@ export class News {
   }
 
   /** A connection that listens can do nothing else. Its subscriptions wait for it, and come back with it. */
-  #ownConnection(): RedisClient {
+  listener(): RedisClient {
     if (this.#listener) return this.#listener;
     const listener = this.#redis.client.duplicate({ disableOfflineQueue: false });
     this.#listener = listener;

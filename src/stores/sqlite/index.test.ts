@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describeStore } from "../../testing/index.ts";
 import { sqliteStore } from "./index.ts";
 
+const noWord = "a file tells nobody anything that is not written";
+
 describeStore("sqlite", {
   async open({ clock }) {
     const directory = await mkdtemp(join(tmpdir(), "bough-sqlite-"));
@@ -27,6 +29,7 @@ describeStore("sqlite", {
       },
     };
   },
+  lacks: { live: noWord },
 });
 
 describeStore("sqlite in memory", {
@@ -34,5 +37,5 @@ describeStore("sqlite in memory", {
     const store = await sqliteStore(":memory:", { clock });
     return { store, dispose: () => store.close() };
   },
-  lacks: { reopen: "the data goes with the handle", secondHandle: "the data belongs to one handle" },
+  lacks: { reopen: "the data goes with the handle", secondHandle: "the data belongs to one handle", live: noWord },
 });

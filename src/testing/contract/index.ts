@@ -12,6 +12,7 @@ import { deleteSessionCases } from "./delete-session.ts";
 import { Contract, type ContractSizes, type StoreHarness } from "./kit.ts";
 import { listBranchesCases } from "./list-branches.ts";
 import { listSessionsCases } from "./list-sessions.ts";
+import { liveCases } from "./live.ts";
 import { maintainCases } from "./maintain.ts";
 import { namesCases } from "./names.ts";
 import { readCases } from "./read.ts";
@@ -44,6 +45,7 @@ export function describeStore(name: string, harness: StoreHarness, sizes: Partia
     segmentCases(contract);
     contentCases(contract);
     watchCases(contract);
+    liveCases(contract);
     maintainCases(contract);
     closeCases(contract);
     concurrencyCases(contract);

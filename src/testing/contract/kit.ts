@@ -20,7 +20,7 @@ export interface StoreUnderTest {
   dispose(): Promise<void>;
 }
 
-export type Ability = "reopen" | "secondHandle";
+export type Ability = "reopen" | "secondHandle" | "live";
 
 /** How the suite gets at the stores it tests. */
 export interface StoreHarness {

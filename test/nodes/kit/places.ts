@@ -1,9 +1,11 @@
 // Where several processes can share a store: a SQLite file, or a server that is started for the test.
 
 import { join } from "node:path";
+import pg from "pg";
+import { createClient } from "redis";
 import { binaries, startServer as startPostgres } from "../../postgres/server.ts";
 import { missing as missingRedis, startServer as startRedis } from "../../redis/server.ts";
-import { type Fault, faultProxy } from "./proxy.mjs";
+import { type Fault, faultProxy, type Random } from "./proxy.mjs";
 
 export interface Place {
   readonly url: string;
@@ -22,25 +24,51 @@ export const places: Readonly<Record<string, OpenPlace>> = {
   async postgres() {
     const server = await startPostgres(binaries()[0]!, { fsync: "off", shared_buffers: "64MB" });
     const restart: Fault = (random) => server.restart(random.chance(0.5) ? "fast" : "immediate");
-    return withFaults(server, restart, () => server.stop());
+    const terminate: Fault = (random) => terminateBackends(server.url, random);
+    const place = await withFaults(server, { restart, terminate }, () => server.stop());
+    return { ...place, nodeUrl: `${place.nodeUrl}?application_name=${nodeName}` };
   },
   async redis() {
     const server = await startRedis({ appendonly: "yes", appendfsync: "always" });
     const restart = () => server.kill().then(() => server.start());
-    return withFaults(server, restart, () => server.dispose());
+    const terminate: Fault = (random) => killClients(server.url, random);
+    return withFaults(server, { restart, terminate }, () => server.dispose());
   },
 };
 
+const nodeName = "node";
+
+/** Ends connections of nodes, as an operator would, or a server that has too many. */
+async function terminateBackends(url: string, random: Random): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const named = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 ORDER BY backend_start";
+  const { rows } = await client.query<{ pid: number }>(named, [nodeName]);
+  const hit = rows.filter(() => random.chance(0.5)).map(({ pid }) => pid);
+  await client.query("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", [hit]);
+  await client.end();
+}
+
+async function killClients(url: string, random: Random): Promise<void> {
+  const client = createClient({ url, RESP: 2 });
+  await client.connect();
+  const listed = (await client.sendCommand(["CLIENT", "LIST"])) as unknown as string;
+  const ids = [...listed.matchAll(/^id=(\d+) /gm)].map(([, id]) => id!).filter(() => random.chance(0.5));
+  // It may be gone by itself, or be the one that asks.
+  for (const id of ids) await client.sendCommand(["CLIENT", "KILL", "ID", id, "SKIPME", "yes"]).catch(() => {});
+  client.destroy();
+}
+
 async function withFaults(
   { url, port }: { url: string; port: number },
-  restart: Fault,
+  own: Readonly<Record<string, Fault>>,
   stop: () => Promise<void>,
 ): Promise<Place> {
   const { port: nearPort, close, ...faults } = await faultProxy(port);
   return {
     url,
     nodeUrl: url.replace(`:${port}`, `:${nearPort}`),
-    faults: { ...faults, restart },
+    faults: { ...faults, ...own },
     stop: () => close().then(stop),
   };
 }

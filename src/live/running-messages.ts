@@ -16,13 +16,16 @@ export function isDraftEvent({ type }: Pick<BoughEvent, "type">): boolean {
   return /^(text|reasoning|tool-input)-/.test(type);
 }
 
+/** Nothing of what a run was writing is written on after these. */
+const ends: ReadonlySet<string> = new Set(["run-end", "turn.resumed", "turn.ended"]);
+
 export class RunningMessages {
   /** By branch, then by message. */
   readonly #branches = new Map<string, Map<string, Running>>();
 
   note(event: BoughEvent): void {
     const key = branchKey(event);
-    if (event.type === "run-end") this.#branches.delete(key);
+    if (ends.has(event.type)) this.#branches.delete(key);
     else if (event.type === "message.added") this.#forget(key, event.id);
     else if (event.type === "model-retry") this.#forget(key, event.messageId);
     else if (event.type === "text-delta") this.#of(key, event).text += event.text;
@@ -42,6 +45,15 @@ export class RunningMessages {
       const inputs = [...toolInputs.values()].map((each) => ({ ...each }));
       return { ...address, text, reasoning, toolInputs: inputs };
     });
+  }
+
+  /** Takes a message as somebody else has it. */
+  take({ text, reasoning, toolInputs, ...address }: MessageSnapshot): void {
+    const key = branchKey(address);
+    const messages = this.#branches.get(key) ?? new Map<string, Running>();
+    this.#branches.set(key, messages);
+    const inputs = new Map(toolInputs.map((input) => [input.callId, { ...input }]));
+    messages.set(address.messageId, { address, text, reasoning, toolInputs: inputs });
   }
 
   #of(key: string, event: BoughEvent & { messageId: string }): Running {

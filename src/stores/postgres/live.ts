@@ -1,0 +1,59 @@
+// Texts between handles, by NOTIFY. Nothing is written, so no disk is waited for; whoever may connect to the database may
+// also listen.
+
+import { type BranchRef, Hearers, type LiveChannel, liveTextBytes } from "../../log/index.ts";
+import type { Database } from "./database.ts";
+import type { Listener } from "./listener.ts";
+import { keyOf } from "./watch.ts";
+
+export class LiveTexts implements LiveChannel {
+  readonly #database: Database;
+  readonly #listener: Listener;
+  readonly #channel: string;
+  /** Tells this handle's texts from others'. */
+  readonly #handle: string;
+  readonly #pollMs: number;
+  readonly #hearers = new Hearers();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(database: Database, listener: Listener, options: { handle: string; pollMs: number }) {
+    this.#database = database;
+    this.#listener = listener;
+    this.#channel = `${database.schema}_live`;
+    this.#handle = options.handle;
+    this.#pollMs = options.pollMs;
+    listener.on(this.#channel, (payload) => this.#hear(payload));
+  }
+
+  async send(ref: BranchRef, text: string): Promise<void> {
+    if (this.#isClosed || Buffer.byteLength(text) > liveTextBytes) return;
+    const payload = `${this.#handle} ${keyOf(ref)} ${text}`;
+    await this.#database.hint("SELECT pg_notify($1, $2)", this.#channel, payload);
+  }
+
+  async hear(ref: BranchRef, onText: (text: string) => void, signal: AbortSignal): Promise<void> {
+    if (this.#isClosed) return;
+    this.#hearers.add(keyOf(ref), onText, signal);
+    this.#timer ??= setInterval(() => this.#stay(), this.#pollMs).unref();
+    await this.#listener.ready();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+
+  /** A connection that ended is missed by nobody but those who hear. */
+  #stay(): void {
+    if (this.#hearers.size > 0) return void this.#listener.ready();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #hear(payload: string): void {
+    const [handle, key] = payload.split(" ", 2);
+    if (handle === this.#handle || !key) return;
+    this.#hearers.tell(key, payload.slice(handle!.length + key.length + 2));
+  }
+}
