@@ -76,13 +76,13 @@ export function toBranchInput(branch: NewBranch & { parent?: { branchId: string;
 }
 
 /** The first facts of the branch `made`, whose ids and data are these parameters, after position `base`. */
-export function firstFactsSql(ids: string, data: string, base: string): string {
+function firstFactsSql(ids: string, data: string, base: string): string {
   return `INSERT INTO bough.events (branch_no, seq, id, data)
     SELECT made.no, ${base} + e.k, e.id, e.data
     FROM unnest(${ids}::text[], ${data}::text[]) WITH ORDINALITY AS e (id, data, k), made`;
 }
 
-export function factValues(events: readonly NewEvent[]): [string[], string[]] {
+function factValues(events: readonly NewEvent[]): [string[], string[]] {
   return [events.map(({ id }) => encodeText(id)), events.map(({ data }) => encodeText(data))];
 }
 

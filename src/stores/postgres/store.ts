@@ -21,6 +21,7 @@ import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import * as contents from "./content.ts";
+import { Creations } from "./creation.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
 import { Listener } from "./listener.ts";
@@ -49,6 +50,7 @@ export class PostgresStore implements Store {
   readonly #database: Database;
   readonly #parts: StoreParts;
   readonly #commits: GroupCommit;
+  readonly #creations: Creations;
   readonly #segments: Segments;
   readonly #listener: Listener;
   readonly #news: News;
@@ -61,6 +63,7 @@ export class PostgresStore implements Store {
     this.#database = database;
     this.#parts = parts;
     this.#commits = new GroupCommit(database, parts);
+    this.#creations = new Creations(database);
     this.#segments = new Segments(database);
     this.#listener = new Listener(database);
     this.#news = new News(database, this.#listener, parts);
@@ -77,7 +80,7 @@ export class PostgresStore implements Store {
     const metadata = JSON.stringify(input.metadata);
     const state = JSON.stringify(input.state);
     const branch = branches.toBranchInput(input.branch);
-    return this.#do((db, now) => sessions.createSession(db, { id, metadata, state, branch }, now));
+    return this.#do((_, now) => this.#creations.create({ id, metadata, state, branch, now }));
   }
 
   async getSession(sessionId: string) {
