@@ -25,8 +25,8 @@ function compare(context, { newDatabase }) {
   return withSystems(context, wanted, async (running) => {
     const jobs = running.map((each) => ({ ...each, run: () => inNewDatabase(each) }));
     const timesOf = await takeTurns(context, jobs, {
-      rounds: context.quick ? 1 : 5,
-      warmUp: context.quick ? 0 : 1,
+      rounds: context.quick ? 1 : 4,
+      warmUp: 0,
       before: quietDisk(context.dir),
     });
     const perRun = work.sessions * work.turns;

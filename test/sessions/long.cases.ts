@@ -143,6 +143,22 @@ export function longCases(test: Case): void {
       }
     });
 
+    test("does not believe an older segment that is not the one its successor was cut after (V3)", async (given) => {
+      const { sessions, store } = given;
+      await sessions.createSession("s");
+      await write(sessions, "main", 0, 2600);
+      const { seq } = await sessions.loadBranch("s");
+      let at = await sealed(store, "main", seq);
+      while (JSON.parse((await store.getSegment(main, at))!.lines[0]!).before.length === 0) {
+        at = await sealed(store, "main", seq);
+      }
+      const older = (await store.getSegment(main, at - 1))!;
+      const { id } = JSON.parse(older.lines[0]!);
+      const lines = older.lines.map((line) => line.replaceAll(id, "another").replaceAll("message 1", "a lie"));
+      await store.saveSegment(main, { to: older.to, lines });
+      await same(given, "main");
+    });
+
     test("keeps the outcome of its turns apart from what segments said of them before a revert", async (given) => {
       const { sessions, store } = given;
       await sessions.createSession("s");
