@@ -78,7 +78,9 @@ function given() {
       emit: (data: unknown) =>
         show(liveEvent({ type: "custom-emit", name: "n", data } as never, { ...routing, at: 1 })),
       fact: (seq: number, id = `f${seq}`) =>
-        show(keptEvent({ type: "message.added", seq, id, at: 1, role: "user", content: [] } as never, routing)),
+        show(
+          keptEvent({ type: "message.added", seq, id, at: 1, role: "user", content: [] } as never, { ...ref, runId }),
+        ),
       end: () => show(liveEvent({ type: "run-end", status: "completed" }, { ...routing, at: 1 })),
     };
   };
@@ -173,6 +175,8 @@ test("L3: facts are named between the live events where they stood", async () =>
   expect(steps.map((step) => (typeof step === "number" ? step : "text" in step ? step.text : step.type))).toEqual([
     ...["ab", 4, "c", 5, "run-end"],
   ]);
+  const live = steps.filter((step) => typeof step === "object");
+  for (const event of live) expect(event).toMatchObject({ ...ref, runId: "r1", turnId: "t", agent: { chain: ["a"] } });
 });
 
 test("L4: what is lost on the way is told anew, and every letter arrives once", async () => {
@@ -193,6 +197,22 @@ test("L4: what is lost on the way is told anew, and every letter arrives once", 
   await pass(2000);
   expect(text.m).toBe(`${said}end`);
   expect(wholes.length).toBeGreaterThan(3);
+});
+
+test("L4: a reader whose wishes were not heard for a while misses nothing of what was said meanwhile", async () => {
+  const { run, read, pass, air } = given();
+  const { text } = read();
+  const { say } = run("r1");
+  await pass(400);
+  air.isLost = (packet) => packet.includes('"want"');
+  let said = "";
+  for (let second = 0; second < 30; second++) {
+    if (second === 14) air.isLost = () => false;
+    said += `${second},`;
+    say(`${second},`);
+    await pass(1000);
+  }
+  expect(text.m).toBe(said);
 });
 
 test("L1: a way that stands still holds nothing up and keeps little; the reader sees the gap and has everything again", async () => {

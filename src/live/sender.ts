@@ -35,9 +35,9 @@ export class LiveSender {
   /** Live events, and the numbers of facts between them. */
   #waiting: (number | LiveEvent)[] = [];
   #size = 0;
-  /** The newest fact that was emitted, and an event to take the address from. */
+  /** The newest fact that was emitted, and a live event to take the address from. */
   #seq = 0;
-  #address: BoughEvent | undefined;
+  #address: LiveEvent | undefined;
   #sent = 0;
   #wantedUntil = Number.NEGATIVE_INFINITY;
   /** Somebody has to be told all that is being written. */
@@ -52,8 +52,8 @@ export class LiveSender {
   /** Takes what the run emits, in its order. */
   note(event: BoughEvent): void {
     this.#running.note(event);
-    this.#address = event;
-    if (event.seq !== undefined) this.#seq = event.seq;
+    if (event.seq === undefined) this.#address = event;
+    else this.#seq = event.seq;
     if (!this.#isWanted) return;
     if (event.seq === undefined) this.#push(event);
     else {

@@ -6,6 +6,7 @@
 //   W3. The same claim is offered again a lease later at the earliest.
 //   W4. A look costs one list of claims. Turns without a claim are looked for less often, in sessions where something
 //       happened since.
+//   W5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 
 import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
@@ -35,8 +36,11 @@ interface Known {
   isOffered: boolean;
 }
 
-/** Sessions are looked into again that were active this long before the last scan's newest: their order is not exact. */
-const overlapMs = 5000;
+/**
+ * Sessions are looked into again that were active this long before the last scan: when that was is said by whoever wrote, and
+ * clocks differ.
+ */
+const overlapMs = 15_000;
 
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -47,6 +51,7 @@ export class Sweeper {
   #waiting: InterruptedRun[] = [];
   #activeSince = 0;
   #scanAt = 0;
+  #lookedAt = 0;
   #isFailing = false;
 
   constructor(options: SweeperOptions) {
@@ -79,10 +84,20 @@ export class Sweeper {
   async #look(): Promise<void> {
     const { context, scanEveryMs } = this.#options;
     const now = context.clock.now();
+    if (now < this.#lookedAt) this.#setBack(now);
+    this.#lookedAt = now;
     for (const claim of this.#due(await context.store.listRuns(), now)) await this.#offer(claim);
     if (now < this.#scanAt) return;
     await this.#scan();
     this.#scanAt = now + scanEveryMs;
+  }
+
+  /** W5: what was to happen at a time that is far off now. */
+  #setBack(now: number): void {
+    const { leaseMs } = this.#options;
+    this.#scanAt = now;
+    this.#activeSince = Math.min(this.#activeSince, now - overlapMs);
+    for (const known of this.#claims.values()) known.offerAt = Math.min(known.offerAt, now + leaseMs);
   }
 
   /** The claims to offer now (W2, W3). */
@@ -123,10 +138,12 @@ export class Sweeper {
   /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
   async #scan(): Promise<void> {
     const { context, offer } = this.#options;
+    const now = context.clock.now();
     const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
     const onError = (error: unknown) => this.#skip(error);
     const found = await findInterrupted(context, { activeSince: this.#activeSince, onError });
-    this.#activeSince = Math.max(this.#activeSince, (newest?.activeAt ?? 0) - overlapMs);
+    // W5: what a process wrote whose clock is ahead must not hide what others write.
+    this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
     const seen = new Set(found.map(keyOf));
     for (const each of this.#waiting) {
       const left = seen.has(keyOf(each)) ? undefined : await this.#describe(each);

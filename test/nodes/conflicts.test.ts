@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { type Agent, createAgent, type Store } from "../../src/index.ts";
 import { openStore } from "../../src/sessions/open-store.ts";
@@ -29,6 +29,8 @@ interface Track {
 
 const racerFile = fileURLToPath(new URL("./kit/racer.mjs", import.meta.url));
 const rounds = 12;
+// Many rounds, each with several round trips.
+vi.setConfig({ testTimeout: 60_000 });
 
 function inProcess(agent: Agent): Racer {
   return (command) => perform(agent, command);
@@ -204,6 +206,99 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
         expect(await track.store.getBranch({ sessionId, branchId: "b" })).toBeUndefined();
       },
     );
+  });
+
+  test("a session is deleted, or a branch of it made or written before that", async () => {
+    const others: ((sessionId: string) => Command)[] = [
+      (sessionId) => ["appendTurn", { sessionId, branchId: "b" }, [{ role: "user", content: "More" }]],
+      (sessionId) => ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+      (sessionId) => ["updateBranch", sessionId, "b", { metadata: { a: 1 } }],
+    ];
+    for (const other of others) {
+      await race(
+        (sessionId) => [["deleteSession", sessionId], other(sessionId)],
+        async (told, sessionId) => {
+          expect(told[0].ok, told[0].code).toBe(true);
+          expect(["ok", "session_not_found", "branch_not_found"]).toContain(codes(told)[1]);
+          expect(await track.store.getSession(sessionId)).toBeUndefined();
+        },
+      );
+    }
+  });
+
+  test("what is deleted twice is deleted once", async () => {
+    await race(
+      (sessionId) => [
+        ["deleteBranch", sessionId, "b"],
+        ["deleteBranch", sessionId, "b"],
+      ],
+      (told) => expect(codes(told).toSorted()).toEqual(["branch_not_found", "ok"]),
+    );
+    await race(
+      (sessionId) => [
+        ["deleteSession", sessionId],
+        ["deleteSession", sessionId],
+      ],
+      (told) => expect(codes(told).toSorted()).toEqual(["ok", "session_not_found"]),
+    );
+  });
+
+  test("a branch is deleted with all that was forked from it, or is not there to fork", async () => {
+    await race(
+      (sessionId) => [
+        ["deleteBranch", sessionId, "b", { recursive: true }],
+        ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+      ],
+      async (told, sessionId) => {
+        expect(told[0].ok, told[0].code).toBe(true);
+        expect(["ok", "branch_not_found"]).toContain(codes(told)[1]);
+        expect((await track.store.listBranches(sessionId)).map(({ branchId }) => branchId)).toEqual(["main"]);
+      },
+    );
+  });
+
+  test("a branch is reverted before a run begins on it, or refuses to be", async () => {
+    await race(
+      (sessionId) => [
+        ["revertBranch", { sessionId, branchId: "b", toSeq: 1 }],
+        ["run", "Go", { sessionId, branchId: "b" }],
+      ],
+      async (told, sessionId) => {
+        expect([
+          ["ok", "ok"],
+          ["run_active", "ok"],
+          ["ok", "run_active"],
+        ]).toContainEqual(codes(told));
+        const events = await track.store.read({ sessionId, branchId: "b" });
+        const types = events.map(({ data }) => (JSON.parse(data) as { type: string }).type);
+        expect(types.filter((type) => type === "branch.reverted")).toHaveLength(told[0].ok ? 1 : 0);
+        // A turn that has begun is not pulled from under its run.
+        expect(types.lastIndexOf("branch.reverted")).toBeLessThan(types.lastIndexOf("turn.started"));
+      },
+    );
+  });
+
+  test("while a run works, its branch and its session can't be deleted, nor the branch reverted; the rest can", async () => {
+    const { id: sessionId } = await sessions.createSession();
+    await sessions.createBranch(sessionId, { branchId: "b" });
+    await sessions.createBranch(sessionId, { branchId: "free" });
+    const [one, other] = track.racers;
+    expect(await one(["run", "Go", { sessionId, branchId: "b" }])).toEqual({ ok: true });
+    const refused: Command[] = [
+      ["deleteBranch", sessionId, "b"],
+      ["deleteSession", sessionId],
+      ["revertBranch", { sessionId, branchId: "b", toSeq: 1 }],
+      ["run", "Me too", { sessionId, branchId: "b" }],
+    ];
+    for (const command of refused) expect(await other(command), command[0]).toEqual({ code: "run_active" });
+    const done: Command[] = [
+      ["updateSession", sessionId, { metadata: { a: 1 } }],
+      ["updateBranch", sessionId, "b", { metadata: { a: 1 } }],
+      ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+      ["deleteBranch", sessionId, "c"],
+      ["deleteBranch", sessionId, "free"],
+    ];
+    for (const command of done) expect(await other(command), command[0]).toEqual({ ok: true });
   });
 
   test("two runs: one begins and the other is refused", async () => {

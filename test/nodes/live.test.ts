@@ -1,13 +1,16 @@
 // Two servers with a store of their own each, on one database: what a run of one shows is seen on the other while it happens.
 
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/base/clock.ts";
 import type { Store } from "../../src/log/store.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
+import { lazyStore } from "../../src/sessions/open-store.ts";
 import { postgresStore } from "../../src/stores/postgres/index.ts";
 import { redisStore } from "../../src/stores/redis/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
@@ -76,10 +79,10 @@ describe.each(["postgres", "redis"])("two nodes on one %s", (kind) => {
     await rm(folder, { recursive: true });
   });
 
-  let places_ = 0;
+  let made = 0;
   /** Stores of different handles on data of the test's own. */
   function handles(): () => Promise<Store> {
-    const name = `live_${++places_}`;
+    const name = `live_${++made}`;
     return () =>
       kind === "postgres"
         ? postgresStore(place.url, { schema: name, applicationName: name, pollMs: 200 })
@@ -115,6 +118,19 @@ describe.each(["postgres", "redis"])("two nodes on one %s", (kind) => {
     expect(order.indexOf("turn.started")).toBe(0);
     expect(order.lastIndexOf("text-delta")).toBeLessThan(order.lastIndexOf("message.added"));
     expect(order.indexOf("text-delta")).toBeGreaterThan(order.indexOf("message.added"));
+  });
+
+  test.skipIf(!isPresent)("also when the stores are named by a URL and opened when they are needed", async () => {
+    const { model, say } = stepped("Once upon a time.", 17);
+    const store = () => lazyStore(place.url, { clock: systemClock });
+    const one = await given(() => "", { store: store(), agent: { model } });
+    const other = await given(() => "", { store: store(), agent: { model }, isSecond: true });
+    const stream = await joined(other);
+    await one.ask("POST", `${scope}/inputs`, { input: "Tell me" });
+    say(2 + 5);
+    await stream.until(hasText(stream, "Once "));
+    say(100);
+    await settled(one);
   });
 
   test.skipIf(!isPresent)("readers that come in the middle have the message from its beginning", async () => {
@@ -156,6 +172,20 @@ describe.each(["postgres", "redis"])("two nodes on one %s", (kind) => {
       expect(assembled(stream.frames).length).toBeLessThanOrEqual(long.length);
     },
   );
+
+  test.skipIf(!isPresent)("readers that take nothing, here or on the way, hold nobody up", async () => {
+    const text = "word ".repeat(20_000);
+    const { one, other, say } = await nodes(text, 2000);
+    const stuck = await joined(other);
+    const reading = await joined(other);
+    await deaf(kind, place.url);
+    await one.ask("POST", `${scope}/inputs`, { input: "Go on" });
+    say(10_000);
+    await settled(one);
+    await reading.until(isEvent("turn.committed"));
+    expect(keptOf(reading)).toEqual((await one.ask("GET", "/sessions/s/branches/main/events")).body.events);
+    expect(stuck.types).not.toContain("turn.committed");
+  });
 
   test.skipIf(!isPresent)("connections that end are made again, and the words go on", async () => {
     const { one, other, say } = await nodes("Once upon a time.", 17);
@@ -222,6 +252,25 @@ describe.each(["postgres", "redis"])("two nodes on one %s", (kind) => {
     await settled({ ...one, ask: (method, path, body) => one.ask(method, path, body, { "x-tenant": "b" }) });
   });
 });
+
+/** Somebody who listens to everything there is and reads nothing of it. */
+async function deaf(kind: string, url: string): Promise<void> {
+  const { port } = new URL(url);
+  if (kind === "redis") {
+    const socket = connect(Number(port), "127.0.0.1").pause();
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {});
+    await new Promise<void>((resolve) => socket.write("PSUBSCRIBE *\r\n", () => resolve()));
+    return;
+  }
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  client.on("error", () => {});
+  for (let i = 1; i < 20; i++) await client.query(`LISTEN live_${i}_live`);
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.pause();
+  onTestFinished(() => void stream.destroy());
+}
 
 async function cutAll(kind: string, url: string): Promise<void> {
   if (kind === "redis") {

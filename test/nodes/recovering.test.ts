@@ -8,6 +8,7 @@ import { counted, endless, factTypes, given, s, settle, until } from "../agent/k
 import { deadOwner } from "../sessions/kit.ts";
 
 const leaseMs = 30_000;
+const hour = 3_600_000;
 
 /** Lets time pass in small steps, with everything happening that its passing brings about. */
 async function pass(clock: { advance(ms: number): void }, ms: number, stepMs = 250): Promise<void> {
@@ -137,6 +138,38 @@ describe("turns that nobody claims", () => {
     expect(await closed(agent)).toEqual([]);
     await agent.answer(s, interactions![0]!.id, { approved: true });
     await pass(clock, 11_000);
+    await expectCommitted(agent);
+    await stop();
+  });
+
+  test("W5: are found as soon after a clock was set back", async () => {
+    const base = manualClock();
+    let offset = hour;
+    const clock = { now: () => base.now() + offset, sleep: base.sleep };
+    const { agent } = await given(asking, { tools: { ask }, clock, store: memoryStore({ clock }) });
+    const { interactions } = await agent.run("Go", { ...s, questions: "park" }).result;
+    const stop = agent.keepRecovering({ scanEveryMs: 10_000 });
+    await pass(base, 20_000);
+    offset = 0;
+    await agent.answer(s, interactions![0]!.id, { approved: true });
+    await pass(base, 11_000);
+    await expectCommitted(agent);
+    await stop();
+  });
+
+  test("W5: are found although a process wrote whose clock is ahead", async () => {
+    let offset = 0;
+    const base = manualClock();
+    const store = memoryStore({ clock: { now: () => base.now() + offset, sleep: base.sleep } });
+    const { agent } = await given(asking, { tools: { ask }, clock: base, store });
+    const { interactions } = await agent.run("Go", { ...s, questions: "park" }).result;
+    const stop = agent.keepRecovering({ scanEveryMs: 10_000 });
+    offset = hour;
+    await agent.createSession("of tomorrow");
+    offset = 0;
+    await pass(base, 20_000);
+    await agent.answer(s, interactions![0]!.id, { approved: true });
+    await pass(base, 11_000);
     await expectCommitted(agent);
     await stop();
   });

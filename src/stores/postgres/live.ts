@@ -1,10 +1,20 @@
 // Texts between handles, by NOTIFY. Nothing is written, so no disk is waited for; whoever may connect to the database may
-// also listen.
+// also listen. One statement is under way at a time, with all that waits: notifying commits hold a lock of the whole server,
+// and appends must find connections.
 
 import { type BranchRef, Hearers, type LiveChannel, liveTextBytes } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import type { Listener } from "./listener.ts";
 import { keyOf } from "./watch.ts";
+
+interface Waiting {
+  readonly payload: string;
+  readonly done: () => void;
+}
+
+/** How many texts may wait; those of a run wait one by one, so that is as many runs. */
+const mostWaiting = 1000;
+const textsPerStatement = 100;
 
 export class LiveTexts implements LiveChannel {
   readonly #database: Database;
@@ -14,6 +24,8 @@ export class LiveTexts implements LiveChannel {
   readonly #handle: string;
   readonly #pollMs: number;
   readonly #hearers = new Hearers();
+  #waiting: Waiting[] = [];
+  #isSending = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -28,8 +40,11 @@ export class LiveTexts implements LiveChannel {
 
   async send(ref: BranchRef, text: string): Promise<void> {
     if (this.#isClosed || Buffer.byteLength(text) > liveTextBytes) return;
+    if (this.#waiting.length >= mostWaiting) return;
     const payload = `${this.#handle} ${keyOf(ref)} ${text}`;
-    await this.#database.hint("SELECT pg_notify($1, $2)", this.#channel, payload);
+    const sent = new Promise<void>((done) => this.#waiting.push({ payload, done }));
+    if (!this.#isSending) void this.#sendAll();
+    await sent;
   }
 
   async hear(ref: BranchRef, onText: (text: string) => void, signal: AbortSignal): Promise<void> {
@@ -42,6 +57,17 @@ export class LiveTexts implements LiveChannel {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
+  }
+
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, textsPerStatement);
+      const payloads = group.map(({ payload }) => payload);
+      await this.#database.hint("SELECT pg_notify($1, t) FROM unnest($2::text[]) AS t", this.#channel, payloads);
+      for (const { done } of group) done();
+    }
+    this.#isSending = false;
   }
 
   /** A connection that ended is missed by nobody but those who hear. */

@@ -9,4 +9,6 @@ export function campaign(options: {
   folder: string;
   seed: string;
   ms: number;
+  /** The library by which clocks are set. */
+  faketime?: string;
 }): Promise<{ problems: string[]; counts: Record<string, number> }>;

@@ -1,6 +1,7 @@
 // A cluster: nodes as processes, on one store, and what can be done to them.
 
 import { fork } from "node:child_process";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +13,24 @@ process.once("exit", () => {
   for (const child of alive) child.kill("SIGKILL");
 });
 
+/** What makes a process take its time from a file, but for timers. */
+function fakeTime(library, clock) {
+  setClock(clock, "+0");
+  return {
+    LD_PRELOAD: library,
+    FAKETIME_TIMESTAMP_FILE: clock,
+    FAKETIME_NO_CACHE: "1",
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    DONT_FAKE_MONOTONIC: "1",
+  };
+}
+
+/** In one step, since the file is read at any time. */
+function setClock(clock, to) {
+  writeFileSync(`${clock}.new`, to);
+  renameSync(`${clock}.new`, clock);
+}
+
 export class Cluster {
   /** By number: { child, isPaused }, or nothing while it is down. */
   nodes = new Map();
@@ -21,8 +40,8 @@ export class Cluster {
   #asked = 0;
   #waiting = new Map();
 
-  constructor({ url, folder, leaseMs }) {
-    Object.assign(this, { url, folder, leaseMs });
+  constructor({ url, folder, leaseMs, faketime }) {
+    Object.assign(this, { url, folder, leaseMs, faketime });
   }
 
   /** Starts a node; resolves when it takes commands. `owner` hides which process it is, so that only its lease tells. */
@@ -31,9 +50,11 @@ export class Cluster {
     const { url, folder, leaseMs } = this;
     const journal = join(folder, `journal-${life}.jsonl`);
     const options = { url, life, journal, leaseMs, ...(!isNamed && { owner: `life ${life}` }) };
-    const child = fork(nodeFile, [JSON.stringify(options)], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    const clock = join(folder, `clock-${life}`);
+    const env = { ...process.env, ...(this.faketime && fakeTime(this.faketime, clock)) };
+    const child = fork(nodeFile, [JSON.stringify(options)], { stdio: ["ignore", "ignore", "pipe", "ipc"], env });
     alive.add(child);
-    const node = { child, number, isPaused: false, isEnding: false };
+    const node = { child, number, clock, isPaused: false, isEnding: false };
     let stderr = "";
     child.stderr.on("data", (data) => {
       stderr += data;
@@ -85,6 +106,11 @@ export class Cluster {
     node.isEnding = signal;
     node.child.kill(signal);
     await node.gone;
+  }
+
+  /** Sets a node's clock: how far it is off ("-3600s"), or how fast it goes ("+0 x2"). */
+  setClock({ clock }, to) {
+    setClock(clock, to);
   }
 
   pause(node) {
