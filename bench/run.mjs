@@ -16,7 +16,7 @@ const measurements = {
   import: '5. import "bough" in a new process, over a bare one',
 };
 
-const names = Object.keys(systems);
+const names = Object.keys(systems).filter((name) => name !== "dbos");
 
 const help = `npm run bench:run -- [options]
 

@@ -16,6 +16,12 @@ const measurements = {
   "fan-out": () => import("../serve/fan-out.mjs"),
   idle: () => import("../serve/idle.mjs"),
   stalled: () => import("../serve/stalled.mjs"),
+  branches: () => import("../nodes/branches.mjs"),
+  "turn-cost": () => import("../nodes/turn-cost.mjs"),
+  load: () => import("../nodes/load.mjs"),
+  langgraph: () => import("../nodes/langgraph.mjs"),
+  sessions: () => import("../nodes/sessions.mjs"),
+  "take-over": () => import("../nodes/take-over.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

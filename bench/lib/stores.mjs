@@ -9,9 +9,12 @@ const factories = {
   memory: async () => (await import("bough/stores/memory")).memoryStore(),
   file: async (place) => (await import("bough/stores/file")).fileStore(place),
   sqlite: async (place) => (await import("bough/stores/sqlite")).sqliteStore(join(place, "bough.db")),
+  postgres: async (url) => (await import("bough/stores/postgres")).postgresStore(url),
+  redis: async (url) => (await import("bough/stores/redis")).redisStore(url),
 };
 
-export const storeKinds = Object.keys(factories);
+/** Those that are measured by bench:log; the others need a server, and their place is a URL. */
+export const storeKinds = ["memory", "file", "sqlite"];
 export const durableKinds = ["file", "sqlite"];
 
 /** A new directory below the one of this run. */
@@ -59,4 +62,5 @@ async function sqliteDriver() {
 export async function importDrivers(kind) {
   if (kind === "sqlite") await sqliteDriver();
   if (kind === "file") await import("fs-native-extensions");
+  if (kind === "postgres") await import("../../node_modules/pg/esm/index.mjs");
 }

@@ -16,16 +16,24 @@ const ways = {
 const warmUp = 30;
 
 export async function run(context) {
+  await eachStore(context, storeKinds, (kind) =>
+    compareLengths(context, kind, (length) => newPlace(context.dir, `append-${kind}-${length}`)),
+  );
+}
+
+/** A row for each way of writing a turn to such a store, which is put in a new place for each length of history. */
+export async function compareLengths(context, kind, placeFor) {
   const lengths = context.quick ? [10, 100, 1000, 10_000] : [10, 100, 1000, 10_000, 100_000];
   const rounds = context.quick ? 200 : 600;
-  await eachStore(context, storeKinds, async (kind) => {
-    const histories = [];
-    for (const length of lengths) histories.push(await prepare(context, kind, length, rounds + warmUp));
-    context.progress(`${kind}: ${rounds} turns of each length`);
-    const times = await interleave(candidates(histories), { rounds, warmUp, progress: context.progress });
-    for (const { sessions } of histories) await sessions.close();
-    for (const way of Object.keys(ways)) context.row(rowOf(kind, way, lengths, times));
-  });
+  const histories = [];
+  for (const length of lengths) {
+    const sessions = await openAt(kind, await placeFor(length));
+    histories.push(await prepare(context, { kind, sessions, length, rounds: rounds + warmUp }));
+  }
+  context.progress(`${kind}: ${rounds} turns of each length`);
+  const times = await interleave(candidates(histories), { rounds, warmUp, progress: context.progress });
+  for (const { sessions } of histories) await sessions.close();
+  for (const way of Object.keys(ways)) context.row(rowOf(kind, way, lengths, times));
 }
 
 /** Each way of writing a turn, at each length of history. */
@@ -41,9 +49,8 @@ function keyOf(way, length) {
 }
 
 /** A store whose branches have so many messages, and a function that writes one more turn to one of them. */
-async function prepare({ dir, progress }, kind, length, rounds) {
+async function prepare({ progress }, { kind, sessions, length, rounds }) {
   const next = pooledTurns();
-  const sessions = await openAt(kind, await newPlace(dir, `append-${kind}-${length}`));
   // A branch may grow by half before the next one is used.
   const turnsPerBranch = Math.max(2, Math.floor(length / 4));
   const branches = Math.ceil((rounds * Object.keys(ways).length) / turnsPerBranch);

@@ -52,10 +52,12 @@ function checkCount(count) {
   if (!right) throw new Error(`${count} messages instead of ${expected}`);
 }
 
-/** The store with a clock on each of its methods and on JSON.parse. */
+/** The store with a clock on its methods, which may be called at the same time, and on JSON.parse. */
 function watchStore(store) {
   const { parse } = JSON;
   const spent = { read: 0, parse: 0 };
+  let underWay = 0;
+  let since;
   JSON.parse = (text) => {
     const from = performance.now();
     const value = parse(text);
@@ -63,11 +65,12 @@ function watchStore(store) {
     return value;
   };
   const call = async (method, args) => {
-    const from = performance.now();
-    const parsed = spent.parse;
-    const result = await method.apply(store, args);
-    spent.read += performance.now() - from - (spent.parse - parsed);
-    return result;
+    if (underWay++ === 0) since = { at: performance.now(), parsed: spent.parse };
+    try {
+      return await method.apply(store, args);
+    } finally {
+      if (--underWay === 0) spent.read += performance.now() - since.at - (spent.parse - since.parsed);
+    }
   };
   const get = (target, name) => {
     const value = Reflect.get(target, name);

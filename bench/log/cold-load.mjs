@@ -20,17 +20,27 @@ const length = 10_000;
 const last = 50;
 
 export async function run(context) {
-  const processes = context.quick ? 7 : 25;
   const places = {};
   await eachStore(context, durableKinds, async (kind) => {
     places[kind] = await newPlace(context.dir, `cold-${kind}`);
-    const sessions = await openAt(kind, places[kind]);
-    await sessions.createSession("s");
-    await growTo(sessions, { sessionId: "s", branchId: "main" }, length);
-    const { messages } = await sessions.loadBranch("s");
-    await writeFile(textIn(context), JSON.stringify(messages));
-    await sessions.close();
+    await fill(context, kind, places[kind]);
   });
+  await compareLoads(context, places);
+}
+
+/** Puts a long branch into the store at that place, and its messages as one JSON text into the directory of this run. */
+export async function fill(context, kind, place) {
+  const sessions = await openAt(kind, place);
+  await sessions.createSession("s");
+  await growTo(sessions, { sessionId: "s", branchId: "main" }, length);
+  const { messages } = await sessions.loadBranch("s");
+  await writeFile(textIn(context), JSON.stringify(messages));
+  await sessions.close();
+}
+
+/** Loads from the places, which are filled, by kind of store. */
+export async function compareLoads(context, places) {
+  const processes = context.quick ? 7 : 25;
   const loads = Object.keys(places).flatMap((kind) => ["all", "last"].map((what) => ({ kind, what })));
   const jobs = [...loads, { kind: "text", what: "parse" }];
   places.text = textIn(context);
@@ -58,10 +68,16 @@ async function loadIn({ kind, what, watch = false }, places) {
   return JSON.parse(stdout);
 }
 
+/** A server's connection is there when a node looks for a branch, so opening it is told, and no part of the load. */
+const opensBefore = ["postgres"];
+
 function rowsOf(kind, all, tail, { shares, coldParse }) {
   const of = (runs, name) => median(runs.map((run) => run[name]));
-  const [load, parse, few] = [of(all, "load"), of(all, "parse"), of(tail, "load")];
-  const withImport = (runs) => show.ms(median(runs.map((run) => run.load + run.imports)));
+  const loadOf = (run) => (opensBefore.includes(kind) ? run.load - run.open : run.load);
+  const [load, few] = [all, tail].map((runs) => median(runs.map(loadOf)));
+  const parse = of(all, "parse");
+  const whole = (runs) =>
+    `with opening ${show.ms(of(runs, "load"))} · with imports ${show.ms(median(runs.map((run) => run.load + run.imports)))}`;
   const parts = Object.entries(shares).map(([name, ms]) => `${name} ${show.ms(ms)}`);
   return [
     {
@@ -70,7 +86,7 @@ function rowsOf(kind, all, tail, { shares, coldParse }) {
       limit: show.ms(coldParse),
       ratio: load / coldParse,
       target: { max: 4 },
-      note: `${parts.join(", ")} · with imports ${withImport(all)} · a warm parse ${show.ms(parse)}, ratio ${show.ratio(load / parse)}`,
+      note: `${parts.join(", ")} · ${whole(all)} · a warm parse ${show.ms(parse)}, ratio ${show.ratio(load / parse)}`,
       figures: { load, parse, coldParse, imports: of(all, "imports"), open: of(all, "open"), shares },
     },
     {
@@ -79,7 +95,7 @@ function rowsOf(kind, all, tail, { shares, coldParse }) {
       limit: show.ms(load),
       ratio: few / load,
       target: { max: 0.05 },
-      note: `open ${show.ms(of(tail, "open"))} · with imports ${withImport(tail)}`,
+      note: `open ${show.ms(of(tail, "open"))} · ${whole(tail)}`,
       figures: { load: few, open: of(tail, "open") },
     },
   ];

@@ -59,7 +59,7 @@ function rowOf(kind, { turn, bare }) {
 }
 
 /** What the two appends of a turn hand to a store, as text. */
-async function textsOfOneTurn() {
+export async function textsOfOneTurn() {
   const sessions = await openSessions(memoryStore());
   await sessions.createSession("s");
   await writeShortTurn(sessions, { sessionId: "s" }, pooledTurns(1)());

@@ -3,15 +3,17 @@
 import { z } from "zod";
 import { createAgent, defineTool } from "../../dist/index.js";
 import { memoryStore } from "../../dist/stores/memory/index.js";
+import { postgresStore } from "../../dist/stores/postgres/index.js";
+import { redisStore } from "../../dist/stores/redis/index.js";
 import { sqliteStore } from "../../dist/stores/sqlite/index.js";
 import { modelV4 } from "./lib/model-v4.mjs";
 import { instructions, tool } from "./lib/script.mjs";
 
 const branchId = "main";
 
-export async function open({ database, deltas, callsTool }) {
+export async function open({ database, postgres, redis, deltas, callsTool }) {
   const { model, seen } = modelV4({ deltas, callsTool });
-  const store = database ? await sqliteStore(database) : memoryStore();
+  const store = await storeAt({ database, postgres, redis });
   const input = z.object({ query: z.string(), limit: z.number() });
   const lookup = defineTool({ description: tool.description, input, execute: () => tool.output });
   const agent = createAgent({ model, instructions, store, ...(callsTool && { tools: { [tool.name]: lookup } }) });
@@ -30,4 +32,10 @@ export async function open({ database, deltas, callsTool }) {
     },
     close: () => agent.close(),
   };
+}
+
+async function storeAt({ database, postgres, redis }) {
+  if (postgres) return postgresStore(postgres.url, { maxConnections: postgres.connections });
+  if (redis) return redisStore(redis.url);
+  return database ? sqliteStore(database) : memoryStore();
 }

@@ -30,10 +30,9 @@ export class Journal {
   async append(ref: BranchRef, drafts: readonly Draft[], options: AppendOptions = {}): Promise<Written> {
     const encoded = encodeDrafts(drafts);
     const { first, claim } = await this.#store.append(ref, encoded, options);
-    // Decoded again, so that what this process sees is what a replay would see, and nobody else holds a part of it.
-    const facts = encoded.map(({ id, data }, i) => codec.decode({ id, data, seq: first + i }) as Fact);
-    const size = sizeOf(encoded);
-    for (const listener of this.#listeners) listener(ref, { facts, size });
+    const written = readBack(encoded, first);
+    const facts = written.facts as readonly Fact[];
+    for (const listener of this.#listeners) listener(ref, written);
     return claim ? { facts, claim } : { facts };
   }
 
@@ -52,6 +51,12 @@ export class Journal {
 /** The text of facts that are about to be written. */
 export function encodeDrafts(drafts: readonly Draft[]): NewEvent[] {
   return drafts.map((draft) => codec.encode(draft));
+}
+
+/** What was written, as a replay would see it: nobody else holds a part of it. */
+export function readBack(events: readonly NewEvent[], first: number): Facts {
+  const facts = events.map(({ id, data }, i) => codec.decode({ id, data, seq: first + i }));
+  return { facts, size: sizeOf(events) };
 }
 
 function sizeOf(events: readonly NewEvent[]): number {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { codec, type Draft } from "../events/index.ts";
 import { fold } from "./fold.ts";
-import { canSeal, cutSegment, joinSegments, nothingSealed, parseHead, parseSegment, stillSealed } from "./segment.ts";
+import { canSeal, cutSegment, joinSegments, parseHead, parseSegment, stillSealed } from "./segment.ts";
 import { type BranchView, emptyView } from "./view.ts";
 
 /** Folds turns of three messages each into the view. */
@@ -21,40 +21,55 @@ function grow(view: BranchView, turns: number): BranchView {
   return view;
 }
 
-const sealedOf = ({ seq: to, messages, turns }: BranchView) => ({ to, messages: messages.length, turns: turns.length });
+const sealedOf = ({ seq: to, messages, turns }: BranchView, id: string) => ({
+  to,
+  id,
+  messages: messages.length,
+  turns: turns.length,
+});
 
 describe("segments", () => {
   test("join to the view they were cut from, and each message is stored once", () => {
     const view = grow(emptyView(), 100);
-    const first = cutSegment(view, nothingSealed, "id1");
-    const before = sealedOf(view);
+    const first = cutSegment(view, [], "id1");
+    const before = sealedOf(view, "id1");
     grow(view, 50);
-    const second = cutSegment(view, before, "id2");
+    const second = cutSegment(view, [before], "id2");
     const joined = joinSegments([parseSegment(first)!, parseSegment(second)!])!;
     expect(JSON.stringify(joined.view)).toBe(JSON.stringify(view));
-    expect(joined.sealed).toEqual([before, sealedOf(view)]);
+    expect(joined.sealed).toEqual([before, sealedOf(view, "id2")]);
     expect([...first, ...second].join("").match(/"role":"user"/g)).toHaveLength(450);
     expect(first.every((line) => !line.includes("\n"))).toBe(true);
-    expect(parseHead(second)).toMatchObject({ id: "id2", before, rest: { seq: view.seq, state: view.state } });
+    expect(parseHead(second)).toMatchObject({
+      id: "id2",
+      before: [before],
+      rest: { seq: view.seq, state: view.state },
+    });
+  });
+
+  test("name the nearest of those before them, so that naming them never costs more", () => {
+    const sealed = Array.from({ length: 100 }, (_, i) => ({ to: i + 1, id: `${i}`, messages: 0, turns: 0 }));
+    expect(parseHead(cutSegment(emptyView(), sealed, "a"))!.before).toEqual(sealed.slice(84));
   });
 
   test("that do not fit together are refused", () => {
     const view = grow(emptyView(), 2);
-    const first = parseSegment(cutSegment(view, nothingSealed, "a"))!;
-    const before = sealedOf(view);
-    const second = parseSegment(cutSegment(grow(view, 1), before, "b"))!;
+    const first = parseSegment(cutSegment(view, [], "a"))!;
+    const before = sealedOf(view, "a");
+    const second = parseSegment(cutSegment(grow(view, 1), [before], "b"))!;
     expect(joinSegments([])).toBeUndefined();
     expect(joinSegments([second])).toBeUndefined();
     expect(joinSegments([second, first])).toBeUndefined();
     expect(joinSegments([first, first])).toBeUndefined();
-    for (const change of [{ to: 1 }, { messages: 1 }, { turns: 1 }]) {
-      expect(joinSegments([first, { ...second, before: { ...before, ...change } }])).toBeUndefined();
+    for (const change of [{ to: 1 }, { id: "c" }, { messages: 1 }, { turns: 1 }]) {
+      expect(joinSegments([first, { ...second, before: [{ ...before, ...change }] }])).toBeUndefined();
     }
   });
 
   test("that are none are told from those that are", () => {
-    const lines = cutSegment(grow(emptyView(), 1), nothingSealed, "a");
+    const lines = cutSegment(grow(emptyView(), 1), [], "a");
     const lies = [[], [""], ["{"], ["null"], ["[]"], ["5"], ['{"format":2}'], ['{"format":1}'], [lines[0]!, "{"]];
+    lies.push([JSON.stringify({ ...JSON.parse(lines[0]!), before: sealedOf(emptyView(), "a") })]);
     for (const lie of lies) expect(parseSegment(lie)).toBeUndefined();
     expect(parseSegment(lines)).toBeDefined();
   });
@@ -71,8 +86,8 @@ describe("segments", () => {
 
   test("hold as long as neither their messages nor their turns changed", () => {
     const pieces = [
-      { to: 10, messages: 5, turns: 2 },
-      { to: 20, messages: 9, turns: 4 },
+      { to: 10, id: "a", messages: 5, turns: 2 },
+      { to: 20, id: "b", messages: 9, turns: 4 },
     ];
     expect(stillSealed(pieces, { messages: 9, turns: 4 })).toEqual(pieces);
     expect(stillSealed(pieces, { messages: 8, turns: 4 })).toEqual(pieces.slice(0, 1));

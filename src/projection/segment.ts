@@ -4,10 +4,12 @@
 import type { Message } from "../events/index.ts";
 import type { BranchView, TurnRecord } from "./view.ts";
 
-/** How much of a view earlier segments hold. */
+/** A piece that is stored, and how much of the view it and those before it hold. */
 export interface Sealed {
-  /** The sequence number at which the view was cut; 0 when nothing is sealed. */
+  /** The sequence number at which the view was cut. */
   readonly to: number;
+  /** The id of the fact at which it was cut: tells the piece from one of another log. */
+  readonly id: string;
   readonly messages: number;
   readonly turns: number;
 }
@@ -17,9 +19,10 @@ type Rest = Omit<BranchView, "messages" | "turns" | "staged" | "open" | "interac
 /** The first line; the others are lists of messages. */
 interface Head {
   readonly format: 1;
-  /** The id of the fact at which the view was cut: tells the piece from one of another log. */
+  /** That of the fact at which it was cut. */
   readonly id: string;
-  readonly before: Sealed;
+  /** The pieces before this one, or the nearest of them, oldest first: so that they can be asked for together. */
+  readonly before: readonly Sealed[];
   readonly rest: Rest;
   readonly turns: readonly TurnRecord[];
 }
@@ -28,7 +31,10 @@ export interface Piece extends Head {
   readonly messages: readonly (readonly Message[])[];
 }
 
-export const nothingSealed: Sealed = { to: 0, messages: 0, turns: 0 };
+export const nothingSealed: Sealed = { to: 0, id: "", messages: 0, turns: 0 };
+
+/** How many pieces before it a piece names. */
+const namedBefore = 16;
 
 /** Whether the view stands between turns with nothing pending; only then can it be cut. */
 export function canSeal(view: BranchView): boolean {
@@ -38,11 +44,13 @@ export function canSeal(view: BranchView): boolean {
 /** How many messages share a line. */
 const lineMessages = 128;
 
-/** The piece of the view after `before`, as lines to store; `id` is that of the last fact folded into the view. */
-export function cutSegment(view: BranchView, before: Sealed, id: string): string[] {
+/** The piece of the view after those sealed, as lines to store; `id` is that of the last fact folded into the view. */
+export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: string): string[] {
   const { messages, turns, staged: _staged, open: _open, interactions: _interactions, ...rest } = view;
-  const lines = [JSON.stringify({ format: 1, id, before, rest, turns: turns.slice(before.turns) } satisfies Head)];
-  for (let i = before.messages; i < messages.length; i += lineMessages) {
+  const last = sealed.at(-1) ?? nothingSealed;
+  const before = sealed.slice(-namedBefore);
+  const lines = [JSON.stringify({ format: 1, id, before, rest, turns: turns.slice(last.turns) } satisfies Head)];
+  for (let i = last.messages; i < messages.length; i += lineMessages) {
     lines.push(JSON.stringify(messages.slice(i, i + lineMessages)));
   }
   return lines;
@@ -63,7 +71,7 @@ export function parseSegment(lines: readonly string[]): Piece | undefined {
 export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
-    return head?.format === 1 && head.before && head.rest ? head : undefined;
+    return head?.format === 1 && Array.isArray(head.before) && head.rest ? head : undefined;
   } catch {
     return undefined;
   }
@@ -75,12 +83,13 @@ export function joinSegments(pieces: readonly Piece[]): { view: BranchView; seal
   const turns: TurnRecord[] = [];
   const sealed: Sealed[] = [];
   for (const piece of pieces) {
-    const { to } = sealed.at(-1) ?? nothingSealed;
-    const { before } = piece;
-    if (before.to !== to || before.messages !== messages.length || before.turns !== turns.length) return undefined;
+    const last = sealed.at(-1) ?? nothingSealed;
+    const before = piece.before.at(-1) ?? nothingSealed;
+    if (before.to !== last.to || before.id !== last.id) return undefined;
+    if (before.messages !== messages.length || before.turns !== turns.length) return undefined;
     for (const line of piece.messages) for (const message of line) messages.push(message);
     for (const turn of piece.turns) turns.push(turn);
-    sealed.push({ to: piece.rest.seq, messages: messages.length, turns: turns.length });
+    sealed.push({ to: piece.rest.seq, id: piece.id, messages: messages.length, turns: turns.length });
   }
   const last = pieces.at(-1);
   if (!last) return undefined;

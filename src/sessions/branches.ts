@@ -5,7 +5,7 @@ import { checkId } from "../base/ids.ts";
 import { encodeJson, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
-import { encodeDrafts } from "../log/journal.ts";
+import { encodeDrafts, readBack } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { BranchTree } from "../projection/index.ts";
 import {
@@ -67,9 +67,10 @@ export async function createBranch(
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
   const header = { ...named, messages: 0, born } as JsonObject;
-  return describeBranch(
-    await context.store.createBranch(sessionId, { id: branchId, header, events: encodeDrafts([created]) }),
-  );
+  const events = encodeDrafts([created]);
+  const record = await context.store.createBranch(sessionId, { id: branchId, header, events });
+  context.views.begin({ sessionId, branchId }, readBack(events, 1));
+  return describeBranch(record);
 }
 
 export async function listBranches({ store }: Context, sessionId: string): Promise<PlacedBranch[]> {

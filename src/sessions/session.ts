@@ -3,7 +3,7 @@
 import { checkId } from "../base/ids.ts";
 import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
 import { refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
-import { encodeDrafts } from "../log/journal.ts";
+import { encodeDrafts, readBack } from "../log/journal.ts";
 import type { Context } from "./context.ts";
 
 /** The branch every session begins with; it can't be deleted. */
@@ -35,7 +35,7 @@ export interface SessionList {
 }
 
 export async function createSession(
-  { store, ids, clock }: Context,
+  { store, views, ids, clock }: Context,
   id: string | undefined,
   { metadata = {}, state = {} }: SessionPatch,
 ): Promise<Session> {
@@ -51,6 +51,7 @@ export async function createSession(
     state: withoutNulls(state),
     branch,
   });
+  views.begin({ sessionId, branchId: mainBranch }, readBack(created, 1));
   return describeSession(record);
 }
 

@@ -105,6 +105,15 @@ export class Views {
     return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
   }
 
+  /** Takes in a branch that was just made here with these facts, so that its first turn need not ask the store for it. */
+  begin(ref: BranchRef, made: Facts): void {
+    this.#evict();
+    const born = made.facts[0]!.id;
+    const entry: Entry = { born, view: emptyView(), sealed: [], unsealed: 0, lastId: "", index: undefined };
+    this.#foldInto(entry, made);
+    this.#touch(keyOf(ref), entry);
+  }
+
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
     return (await this.#cold(ref, seq, undefined)).view;
@@ -174,18 +183,31 @@ export class Views {
   }
 
   async #fromSegments(ref: BranchRef, seq: number) {
-    const pieces: Piece[] = [];
-    for (let at = seq; at > 0; ) {
-      const segment = await this.#store.getSegment(ref, at);
-      const piece = segment && parseSegment(segment.lines);
-      if (!piece || !(await this.#isCutAt(ref, piece))) break;
+    const newest = await this.#pieceAt(ref, seq);
+    if (!newest || !(await this.#isCutAt(ref, newest))) return undefined;
+    const pieces = [newest];
+    let asked = new Map<number, Piece | undefined>();
+    for (let { before } = newest; before.length > 0; ) {
+      const { to } = before.at(-1)!;
+      if (!asked.has(to)) asked = await this.#piecesAt(ref, before);
+      const piece = asked.get(to);
+      // V3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
+      if (!piece || to >= pieces.at(-1)!.rest.seq) return undefined;
       pieces.push(piece);
-      // V3: one that claims to follow itself fits nothing, and must not be followed for ever.
-      at = Math.min(piece.before.to, at - 1);
+      before = piece.before;
     }
-    const lastId = pieces[0]?.id;
     const joined = joinSegments(pieces.reverse());
-    return joined && lastId !== undefined ? { ...joined, lastId } : undefined;
+    return joined && { ...joined, lastId: newest.id };
+  }
+
+  async #pieceAt(ref: BranchRef, at: number): Promise<Piece | undefined> {
+    const segment = at > 0 ? await this.#store.getSegment(ref, at) : undefined;
+    return segment && parseSegment(segment.lines);
+  }
+
+  /** All at once: a store may answer what is asked for together in one go. */
+  async #piecesAt(ref: BranchRef, sealed: readonly Sealed[]): Promise<Map<number, Piece | undefined>> {
+    return new Map(await Promise.all(sealed.map(async ({ to }) => [to, await this.#pieceAt(ref, to)] as const)));
   }
 
   /** V3: whether the piece was cut from this log, and not from one that had the branch's id before. */
@@ -236,8 +258,10 @@ export class Views {
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
     if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
-    const lines = cutSegment(view, before, entry.lastId);
-    entry.sealed = [...entry.sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
+    const lines = cutSegment(view, entry.sealed, entry.lastId);
+    const { length: messages } = view.messages;
+    const { length: turns } = view.turns;
+    entry.sealed = [...entry.sealed, { to: view.seq, id: entry.lastId, messages, turns }];
     entry.unsealed = 0;
     // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.
     const writing: Promise<void> = this.#store

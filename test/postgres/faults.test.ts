@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import type { Appended, Store } from "../../src/log/index.ts";
 import type { PostgresRetry } from "../../src/stores/postgres/database.ts";
+import { packSegment } from "../../src/stores/postgres/segments.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 import { lossyProxy } from "./proxy.ts";
 
@@ -65,7 +66,7 @@ describe("a lost answer", () => {
     proxy.loseAnswerTo("lost-run");
     const claim = await store.claimRun(main, { ...run, runId: "lost-run" });
     expect(await store.listRuns()).toEqual([{ ...claim, expiresAt: expect.any(Number) }]);
-    proxy.loseAnswerTo("lost-segment");
+    proxy.loseAnswerTo(await packSegment(["lost-segment"]));
     await store.saveSegment(main, { to: 1, lines: ["lost-segment"] });
     expect(await store.getSegment(main, 1)).toEqual({ to: 1, lines: ["lost-segment"] });
     proxy.loseAnswerTo("lost-content");

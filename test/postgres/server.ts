@@ -35,9 +35,13 @@ function embedded(): string[] {
   }
 }
 
-/** Starts a server with these settings, or says why none can be. */
-export async function startServer(bin: string, settings: Readonly<Record<string, string>>): Promise<TestServer> {
-  const dir = mkdtempSync(join(tmpdir(), "bough-postgres-"));
+/** Starts a server with these settings and its data below a directory, or says why none can be. */
+export async function startServer(
+  bin: string,
+  settings: Readonly<Record<string, string>>,
+  parent: string = tmpdir(),
+): Promise<TestServer> {
+  const dir = mkdtempSync(join(parent, "bough-postgres-"));
   const user = unprivileged();
   if (user.uid !== undefined) chownSync(dir, user.uid, user.gid!);
   const data = join(dir, "data");

@@ -7,7 +7,6 @@ import {
   canSeal,
   cutSegment,
   joinSegments,
-  nothingSealed,
   parseSegment,
   type Sealed,
   stillSealed,
@@ -193,13 +192,17 @@ describe("segments", () => {
     const view = emptyView();
     let sealed: Sealed[] = [];
     for (const [i, fact] of facts.entries()) {
-      const { messages, turns } = view;
+      const before = { messages: view.messages, turns: view.turns };
       fold(view, fact);
-      const unchanged = { messages: sharedStart(messages, view.messages), turns: sharedStart(turns, view.turns) };
+      const unchanged = {
+        messages: sharedStart(before.messages, view.messages),
+        turns: sharedStart(before.turns, view.turns),
+      };
       sealed = stillSealed(sealed, unchanged);
       if (!canSeal(view) || !cuts[i % cuts.length]) continue;
-      stored.set(view.seq, cutSegment(view, sealed.at(-1) ?? nothingSealed, fact.id));
-      sealed = [...sealed, { to: view.seq, messages: view.messages.length, turns: view.turns.length }];
+      stored.set(view.seq, cutSegment(view, sealed, fact.id));
+      const { length: messages } = view.messages;
+      sealed = [...sealed, { to: view.seq, id: fact.id, messages, turns: view.turns.length }];
     }
     return stored;
   }
@@ -218,7 +221,7 @@ describe("segments", () => {
       if (to === 0) break;
       const piece = parseSegment(stored.get(to)!)!;
       pieces.push(piece);
-      at = piece.before.to;
+      at = piece.before.at(-1)?.to ?? 0;
     }
     const joined = pieces.length > 0 ? joinSegments(pieces.reverse()) : undefined;
     if (pieces.length > 0) expect(joined, "the pieces fit").toBeDefined();

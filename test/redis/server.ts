@@ -61,9 +61,9 @@ export interface Server {
 
 const quiet = { save: "", appendonly: "no" };
 
-/** Settings are those of redis.conf; nothing is kept on disk unless they say so. */
-export async function startServer(settings: Record<string, string> = {}): Promise<Server> {
-  const directory = await mkdtemp(join(tmpdir(), "bough-redis-"));
+/** Settings are those of redis.conf; nothing is kept on disk, below `parent`, unless they say so. */
+export async function startServer(settings: Record<string, string> = {}, parent: string = tmpdir()): Promise<Server> {
+  const directory = await mkdtemp(join(parent, "bough-redis-"));
   const port = await freePort();
   const all = { port: String(port), bind: "127.0.0.1", dir: directory, ...quiet, ...settings };
   let running: ChildProcess | undefined;

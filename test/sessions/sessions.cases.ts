@@ -19,6 +19,44 @@ export function sessionCases(test: Case): void {
       expect(await elsewhere.loadBranch("s")).toMatchObject({ id: "main", messages: [], state: {}, seq: 1 });
     });
 
+    test("takes its first turn without being read, and a branch likewise", async ({ other }) => {
+      const asked: string[] = [];
+      const sessions = await other({
+        wrap: (store) =>
+          new Proxy(store, {
+            get(target, key) {
+              const member = Reflect.get(target, key, target);
+              if (typeof member !== "function") return member;
+              return (...args: unknown[]) => {
+                asked.push(String(key));
+                return member.apply(target, args);
+              };
+            },
+          }),
+      });
+      await sessions.createSession("s");
+      await (await sessions.beginTurn(main, "hello")).commit();
+      await sessions.createBranch("s", { branchId: "b" });
+      await (await sessions.beginTurn({ ...main, branchId: "b" }, "hello")).commit();
+      expect(asked).toEqual(["createSession", "append", "append", "createBranch", "append", "append"]);
+      expect((await sessions.loadBranch("s", "b")).messages).toHaveLength(1);
+    });
+
+    test("that another process wrote to, or made again, before its first turn here is taken as it is", async ({
+      sessions,
+      other,
+    }) => {
+      const elsewhere = await other();
+      await sessions.createSession("s");
+      await talk(elsewhere, main, 1);
+      await (await sessions.beginTurn(main, "from here")).commit();
+      expect((await sessions.loadBranch("s")).messages).toHaveLength(3);
+      await elsewhere.deleteSession("s");
+      await elsewhere.createSession("s");
+      await (await sessions.beginTurn(main, "anew")).commit();
+      expect((await sessions.loadBranch("s")).messages).toHaveLength(1);
+    });
+
     test("is created once: its id is taken then", async ({ sessions }) => {
       await sessions.createSession("s", { metadata: { kept: true } });
       await refused(sessions.createSession("s", { metadata: { kept: false } }), "session_exists", { sessionId: "s" });

@@ -1,9 +1,8 @@
-// Run by langgraph.mjs: `node langgraph-program.mjs DATABASE TURNS`.
+// Run by langgraph.mjs: `node langgraph-program.mjs DATABASE TURNS`. The database is a file of SQLite or a URL of PostgreSQL.
 
 import { createRequire } from "node:module";
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
-import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import { toolTurns } from "../../lib/conversation.mjs";
 
 const [path, turns] = process.argv.slice(2);
@@ -28,7 +27,16 @@ function toolResult() {
   return new ToolMessage({ content: script.output.value, tool_call_id: toolCallId, name: toolName });
 }
 
-const saver = SqliteSaver.fromConnString(path);
+const savers = {
+  "@langchain/langgraph-checkpoint-sqlite": async ({ SqliteSaver }) => SqliteSaver.fromConnString(path),
+  "@langchain/langgraph-checkpoint-postgres": async ({ PostgresSaver }) => {
+    const saver = PostgresSaver.fromConnString(path);
+    await saver.setup();
+    return saver;
+  },
+};
+const saverName = Object.keys(savers).at(path.startsWith("postgres:") ? 1 : 0);
+const saver = await savers[saverName](await import(saverName));
 const app = graph.compile({ checkpointer: saver });
 const config = { configurable: { thread_id: "s" } };
 let final;
@@ -36,10 +44,11 @@ for (let i = 0; i < Number(turns); i++) {
   script = source.next().value;
   final = await app.invoke({ messages: [new HumanMessage(script.user)] }, config);
 }
-saver.db.close();
+saver.db?.close();
+await saver.end?.();
 
 const require = createRequire(import.meta.url);
 const versionOf = (name) => `${name.split("/").at(-1)} ${require(`${name}/package.json`).version}`;
-const names = ["@langchain/langgraph", "@langchain/langgraph-checkpoint-sqlite"];
+const names = ["@langchain/langgraph", saverName];
 const versions = `${names.map(versionOf).join(", ")}, Node ${process.version}`;
 console.log(JSON.stringify({ messages: final.messages.length, versions }));

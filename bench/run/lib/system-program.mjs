@@ -13,6 +13,7 @@ import { historyOf, nextText } from "./script.mjs";
 const files = {
   bough: () => import("../bough.mjs"),
   bare: () => import("../bare.mjs"),
+  dbos: () => import("../peers/dbos.mjs"),
   adk: () => import("../peers/adk.mjs"),
   "ai-sdk": () => import("../peers/ai-sdk.mjs"),
   langgraph: () => import("../peers/langgraph.mjs"),

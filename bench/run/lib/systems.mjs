@@ -5,29 +5,33 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { startChild } from "../../lib/child.mjs";
 
-/** What they are called in the table, and the packages whose versions are told. */
+/** What they are called in the table, and the packages whose versions are told; those for PostgreSQL where it has such. */
 export const systems = {
-  bough: { label: "Bough", packages: [] },
+  bough: { label: "Bough", packages: [], postgres: ["pg"] },
   bare: { label: "no library at all", packages: [] },
-  adk: { label: "ADK JS", packages: ["@google/adk"] },
+  adk: { label: "ADK JS", packages: ["@google/adk"], postgres: ["@google/adk", "@mikro-orm/postgresql"] },
   "ai-sdk": { label: "AI SDK", packages: ["ai"] },
+  dbos: { label: "DBOS", packages: [], postgres: ["@dbos-inc/dbos-sdk"] },
   langgraph: {
     label: "LangGraph.js",
     packages: ["@langchain/langgraph", "@langchain/langgraph-checkpoint-sqlite"],
+    postgres: ["@langchain/langgraph", "@langchain/langgraph-checkpoint-postgres"],
   },
   mastra: {
     label: "Mastra",
     packages: ["@mastra/core", "@mastra/memory", "@mastra/libsql"],
+    postgres: ["@mastra/core", "@mastra/memory", "@mastra/pg"],
   },
   "openai-agents": { label: "OpenAI Agents JS", packages: ["@openai/agents"] },
 };
 
-export function versionsOf(names) {
+/** The versions of what these systems are made of, as `packages` or as `postgres`. */
+export function versionsOf(names, made = "packages") {
   const versionOf = (name) => {
     const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
     return `${name} ${JSON.parse(readFileSync(file, "utf8")).version}`;
   };
-  return names.flatMap((name) => systems[name].packages.map(versionOf));
+  return names.flatMap((name) => systems[name][made].map(versionOf));
 }
 
 const program = fileURLToPath(new URL("./system-program.mjs", import.meta.url));

@@ -1,5 +1,5 @@
 // Google's ADK JS with its in-memory or its database session service. It comes with drivers for several databases as
-// peers; this is the SQLite one that needs nothing compiled.
+// peers; these are the one for PostgreSQL, and the one for SQLite that needs nothing compiled.
 
 import {
   BaseLlm,
@@ -19,7 +19,7 @@ const appName = "bench";
 const userId = "u";
 const author = "assistant";
 
-export async function open({ database, deltas = 1, callsTool = false }) {
+export async function open({ database, postgres, deltas = 1, callsTool = false }) {
   setLogLevel(LogLevel.ERROR);
   const seen = { messages: 0 };
   const parameters = z.object({ query: z.string(), limit: z.number() });
@@ -27,7 +27,7 @@ export async function open({ database, deltas = 1, callsTool = false }) {
   const lookup = new FunctionTool({ name: tool.name, description: tool.description, parameters, execute });
   const model = new MockLlm({ reply: deltasOf(deltas), callsTool, seen });
   const agent = new LlmAgent({ name: author, model, instruction: instructions, tools: callsTool ? [lookup] : [] });
-  const sessionService = database ? await databaseSessions(database) : new InMemorySessionService();
+  const sessionService = await sessionsAt({ database, postgres });
   const runner = new Runner({ appName, agent, sessionService });
   return {
     seen,
@@ -57,12 +57,22 @@ export async function open({ database, deltas = 1, callsTool = false }) {
   };
 }
 
-async function databaseSessions(dbName) {
+async function sessionsAt({ database, postgres }) {
+  if (!database && !postgres) return new InMemorySessionService();
   const { DatabaseSessionService } = await import("@google/adk/sessions/database");
-  const { BetterSqliteDriver } = await import("@mikro-orm/better-sqlite");
-  const service = new DatabaseSessionService({ driver: BetterSqliteDriver, dbName });
+  const service = new DatabaseSessionService(postgres ? await inPostgres(postgres) : await inSqlite(database));
   await service.init();
   return service;
+}
+
+async function inSqlite(dbName) {
+  const { BetterSqliteDriver } = await import("@mikro-orm/better-sqlite");
+  return { driver: BetterSqliteDriver, dbName };
+}
+
+async function inPostgres({ url, connections }) {
+  const { PostgreSqlDriver } = await import("@mikro-orm/postgresql");
+  return { driver: PostgreSqlDriver, clientUrl: url, pool: { max: connections } };
 }
 
 function contentOf(role, text) {

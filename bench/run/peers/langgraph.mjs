@@ -10,9 +10,9 @@ import { ToolNode, toolsCondition } from "@langchain/langgraph/prebuilt";
 import { z } from "zod";
 import { deltasOf, instructions, nextId, tokens, tool } from "../lib/script.mjs";
 
-export async function open({ database, deltas = 1, callsTool = false }) {
+export async function open({ database, postgres, deltas = 1, callsTool = false }) {
   const seen = { messages: 0 };
-  const checkpointer = database ? await sqliteSaver(database) : new MemorySaver();
+  const { checkpointer, end } = await saverAt({ database, postgres });
   const model = new MockChatModel({ reply: deltasOf(deltas), callsTool, seen });
   const graph = graphOf(model, callsTool).compile({ checkpointer });
   const configOf = (id) => ({ configurable: { thread_id: id } });
@@ -34,9 +34,7 @@ export async function open({ database, deltas = 1, callsTool = false }) {
       }
       return deltas;
     },
-    async close() {
-      checkpointer.db?.close();
-    },
+    close: end,
   };
 }
 
@@ -55,9 +53,20 @@ function graphOf(model, callsTool) {
     .addEdge("tools", "model");
 }
 
-async function sqliteSaver(path) {
+async function saverAt({ database, postgres }) {
+  if (postgres) return postgresSaver(postgres);
+  if (!database) return { checkpointer: new MemorySaver(), end: async () => {} };
   const { SqliteSaver } = await import("@langchain/langgraph-checkpoint-sqlite");
-  return SqliteSaver.fromConnString(path);
+  const checkpointer = SqliteSaver.fromConnString(database);
+  return { checkpointer, end: async () => checkpointer.db.close() };
+}
+
+export async function postgresSaver({ url, connections }) {
+  const { PostgresSaver } = await import("@langchain/langgraph-checkpoint-postgres");
+  const { Pool } = (await import("pg")).default;
+  const checkpointer = new PostgresSaver(new Pool({ connectionString: url, max: connections }));
+  await checkpointer.setup();
+  return { checkpointer, end: () => checkpointer.end() };
 }
 
 class MockChatModel extends BaseChatModel {

@@ -1,11 +1,10 @@
-// Mastra with its memory, in its in-memory store or in LibSQL. It gives the model the last ten messages, which is its
+// Mastra with its memory, in its in-memory store, in LibSQL or in PostgreSQL. It gives the model the last ten messages, which is its
 // default: with more it would be slower.
 
 import { Mastra } from "@mastra/core";
 import { Agent } from "@mastra/core/agent";
 import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
-import { LibSQLStore } from "@mastra/libsql";
 import { Memory } from "@mastra/memory";
 import { z } from "zod";
 import { modelV4 } from "../lib/model-v4.mjs";
@@ -16,9 +15,9 @@ export const window = 10;
 
 const resourceId = "u";
 
-export async function open({ database, deltas, callsTool }) {
+export async function open({ database, postgres, deltas, callsTool }) {
   const { model, seen } = modelV4({ deltas, callsTool });
-  const storage = database ? new LibSQLStore({ id: "bench", url: `file:${database}` }) : new InMemoryStore();
+  const storage = await storageAt({ database, postgres });
   const memory = new Memory({ storage });
   const inputSchema = z.object({ query: z.string(), limit: z.number() });
   const lookup = createTool({
@@ -51,6 +50,18 @@ export async function open({ database, deltas, callsTool }) {
       await storage.close?.();
     },
   };
+}
+
+async function storageAt({ database, postgres }) {
+  if (!database && !postgres) return new InMemoryStore();
+  if (database) {
+    const { LibSQLStore } = await import("@mastra/libsql");
+    return new LibSQLStore({ id: "bench", url: `file:${database}` });
+  }
+  const { PostgresStore } = await import("@mastra/pg");
+  const storage = new PostgresStore({ id: "bench", connectionString: postgres.url, max: postgres.connections });
+  await storage.init();
+  return storage;
 }
 
 /** Messages are ordered by the time they were made at. */

@@ -13,12 +13,11 @@ import {
 } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
-import { idsOf, needBranch } from "./find.ts";
+import { branchSql, idsOf, needBranch } from "./find.ts";
 import { type ClaimRow, claimIn, databaseTime } from "./runs.ts";
 import { decodeHeader, decodeText, encodeHeader, encodeText } from "./text.ts";
 
 interface BranchRow {
-  session_id: string;
   id: string;
   parent_id: string | null;
   base: number;
@@ -28,30 +27,28 @@ interface BranchRow {
   header: string;
 }
 
-function recordSql(join: "JOIN" | "LEFT JOIN"): string {
-  return `SELECT s.id AS session_id, b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at,
-      b.header::text AS header
-    FROM bough.sessions s ${join} bough.branches b ON b.session_no = s.no LEFT JOIN bough.branches p ON p.no = b.parent`;
-}
+const columns = "b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at, b.header::text AS header";
+const parentSql = "LEFT JOIN bough.branches p ON p.no = b.parent";
 
-const getSql = `${recordSql("JOIN")} WHERE s.id = $1 AND b.id = $2`;
+const getSql = `SELECT ${columns} FROM bough.branches b ${parentSql} WHERE ${branchSql}`;
 /** A session without branches still has its row, so that it is told from a missing one. */
-const listSql = `${recordSql("LEFT JOIN")} WHERE s.id = $1 ORDER BY b.no`;
+const listSql = `SELECT ${columns} FROM bough.sessions s LEFT JOIN bough.branches b ON b.session_no = s.no ${parentSql}
+  WHERE s.id = $1 ORDER BY b.no`;
 
 export async function getBranch(database: Database, ref: BranchRef): Promise<BranchRecord | undefined> {
   const [row] = await database.again<BranchRow>(getSql, ...idsOf(ref));
-  return row && toRecord(row);
+  return row && toRecord(ref.sessionId, row);
 }
 
 export async function listBranches(database: Database, sessionId: string): Promise<BranchRecord[]> {
   const rows = await database.again<BranchRow & { id: string | null }>(listSql, encodeText(sessionId));
   if (rows.length === 0) throw refuse.sessionNotFound(sessionId);
-  return rows.filter(({ id }) => id !== null).map(toRecord);
+  return rows.filter(({ id }) => id !== null).map((row) => toRecord(sessionId, row));
 }
 
-function toRecord(row: BranchRow): BranchRecord {
+function toRecord(sessionId: string, row: BranchRow): BranchRecord {
   return {
-    sessionId: decodeText(row.session_id),
+    sessionId,
     branchId: decodeText(row.id),
     createdAt: Number(row.created_at),
     activeAt: Number(row.active_at),
@@ -79,13 +76,13 @@ export function toBranchInput(branch: NewBranch & { parent?: { branchId: string;
 }
 
 /** The first facts of the branch `made`, whose ids and data are these parameters, after position `base`. */
-export function firstFactsSql(ids: string, data: string, base: string): string {
+function firstFactsSql(ids: string, data: string, base: string): string {
   return `INSERT INTO bough.events (branch_no, seq, id, data)
     SELECT made.no, ${base} + e.k, e.id, e.data
     FROM unnest(${ids}::text[], ${data}::text[]) WITH ORDINALITY AS e (id, data, k), made`;
 }
 
-export function factValues(events: readonly NewEvent[]): [string[], string[]] {
+function factValues(events: readonly NewEvent[]): [string[], string[]] {
   return [events.map(({ id }) => encodeText(id)), events.map(({ data }) => encodeText(data))];
 }
 

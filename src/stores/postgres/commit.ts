@@ -6,10 +6,9 @@
 //   G3. A refusal is one append's own. An error fails the whole statement, which then has written nothing: each append of
 //       it is asked for again alone, so that only the guilty one is told.
 
-import { BoughError } from "../../base/errors.ts";
 import type { Appended, BranchRef } from "../../log/index.ts";
 import type { Database } from "./database.ts";
-import { isTaken } from "./faults.ts";
+import { isOfOne, isTaken } from "./faults.ts";
 import { type AppendInput, appended, appendTogether, refusal, repeated } from "./log.ts";
 
 interface Waiting {
@@ -112,8 +111,8 @@ export class GroupCommit {
       await Promise.all(group.map((each, i) => this.#answer(each, rows[i])));
     } catch (error) {
       if (group.length === 1) await this.#explain(group[0]!, error);
-      else if (BoughError.is(error)) for (const { reject } of group) reject(error);
-      else for (const each of group) await this.#writeTogether([each]);
+      else if (isOfOne(error)) for (const each of group) await this.#writeTogether([each]);
+      else for (const { reject } of group) reject(error);
     }
   }
 

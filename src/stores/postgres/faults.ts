@@ -50,6 +50,11 @@ export function isOutdated(error: unknown): boolean {
   return codeOf(error) === "23503" || isTaken(error);
 }
 
+/** Whether of several in one statement one alone may be to blame; what concerns the connection or the server does all. */
+export function isOfOne(error: unknown): boolean {
+  return !BoughError.is(error) || error.code === "limit_exceeded";
+}
+
 /** No connection could be had, so nothing was asked. */
 export class Unsent extends Error {
   readonly code: string;

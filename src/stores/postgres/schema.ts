@@ -77,13 +77,14 @@ export const migrations: readonly Migration[] = [
     )`,
     // The id comes first: ids are led by time, so facts of all branches go in at one edge of the index.
     "CREATE UNIQUE INDEX events_by_id ON bough.events (id, branch_no)",
-    // Segments are large and repeat themselves; PostgreSQL compresses such values by itself.
     `CREATE TABLE bough.segments (
       branch_no ${ofBranch},
       seq integer NOT NULL,
       data text NOT NULL,
       PRIMARY KEY (branch_no, seq)
     )`,
+    // They come compressed.
+    "ALTER TABLE bough.segments ALTER data SET STORAGE EXTERNAL",
     `CREATE TABLE bough.checkpoints (
       no ${number},
       branch_no ${ofBranch},

@@ -1,12 +1,50 @@
-// Segments of the projection, one text each.
+// Segments of the projection, each deflated, as one text. Owns the requests for segments that wait for each other.
+//
+//   S1. What is asked for together, as a cold load asks for all segments of a branch, goes in one statement.
+//   S2. The text is base64: every driver gives texts as they are, none is asked for bytes, and the database neither
+//       compresses it again nor has to look at it.
 
-import { type BranchRef, refuse, type Segment } from "../../log/index.ts";
+import { promisify } from "node:util";
+import { deflateRaw, inflateRaw } from "node:zlib";
+import { isWellFormed } from "../../base/json.ts";
+import { type BranchRef, refuse, type Segment, splitLines } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
+import { corrupt } from "./faults.ts";
 import { branchSql, idsOf } from "./find.ts";
-import { decodeText, encodeText } from "./text.ts";
 
-export async function saveSegment(database: Database, ref: BranchRef, to: number, text: string): Promise<void> {
+const deflate = promisify(deflateRaw);
+const inflate = promisify<Buffer, { chunkSize: number }, Buffer>(inflateRaw);
+
+// UTF-8 can't hold a lone surrogate.
+const encodings = ["utf8", "utf16le"] as const;
+/** One byte for the encoding, four for the length of the text, so that inflating needs one buffer of the right size. */
+const headerSize = 5;
+
+export async function packSegment(lines: readonly string[]): Promise<string> {
+  const text = lines.join("\n");
+  const which = isWellFormed(text) ? 0 : 1;
+  const bytes = Buffer.from(text, encodings[which]);
+  const header = Buffer.alloc(headerSize);
+  header.writeUInt8(which);
+  header.writeUInt32LE(bytes.length, 1);
+  return Buffer.concat([header, await deflate(bytes)]).toString("base64");
+}
+
+async function unpack({ sessionId, branchId }: BranchRef, stored: string): Promise<string[]> {
+  try {
+    const packed = Buffer.from(stored, "base64");
+    const size = packed.readUInt32LE(1);
+    const bytes = await inflate(packed.subarray(headerSize), { chunkSize: Math.max(size, 64) });
+    if (bytes.length !== size) throw new Error("the length differs");
+    const encoding = encodings[packed.readUInt8()]!;
+    return encoding === "utf8" ? splitLines(bytes) : bytes.toString(encoding).split("\n");
+  } catch {
+    throw corrupt(`A stored segment of branch "${branchId}" is damaged.`, { sessionId, branchId });
+  }
+}
+
+export async function saveSegment(database: Database, ref: BranchRef, to: number, packed: string): Promise<void> {
   await decideAgain(async () => {
     const rows = await database.again(
       `INSERT INTO bough.segments (branch_no, seq, data)
@@ -14,34 +52,71 @@ export async function saveSegment(database: Database, ref: BranchRef, to: number
         ON CONFLICT (branch_no, seq) DO UPDATE SET data = excluded.data RETURNING seq`,
       ...idsOf(ref),
       to,
-      encodeText(text),
+      packed,
     );
     if (rows.length === 0) throw refuse.branchNotFound(ref);
     return true;
   });
 }
 
-/** Goes towards the root only until a branch has one. */
-const getSql = `WITH RECURSIVE line (parent, base, top, no, found) AS (
-    SELECT b.parent, b.base, $3::bigint, b.no, ${newestOf("b.no", "$3::bigint")} FROM bough.branches b WHERE ${branchSql}
-    UNION ALL
-    SELECT b.parent, b.base, least(line.top, line.base), b.no, ${newestOf("b.no", "least(line.top, line.base)")}
-      FROM line JOIN bough.branches b ON b.no = line.parent WHERE line.found IS NULL
-  ) SELECT s.seq, s.data FROM (SELECT 1) AS one
-    LEFT JOIN line ON line.found IS NOT NULL
-    LEFT JOIN bough.segments s ON s.branch_no = line.no AND s.seq = line.found
-    WHERE EXISTS (SELECT 1 FROM line)`;
+/** For each position: goes towards the root only until a branch has one. */
+const getSql = `SELECT a.i::int AS i, found.seq, found.data
+  FROM bough.branches b CROSS JOIN unnest($3::bigint[]) WITH ORDINALITY AS a (at, i) LEFT JOIN LATERAL (
+    WITH RECURSIVE line (parent, base, top, no, found) AS (
+      SELECT b.parent, b.base, a.at, b.no, ${newestOf("b.no", "a.at")}
+      UNION ALL
+      SELECT p.parent, p.base, least(line.top, line.base), p.no, ${newestOf("p.no", "least(line.top, line.base)")}
+        FROM line JOIN bough.branches p ON p.no = line.parent WHERE line.found IS NULL
+    ) SELECT s.seq, s.data FROM line CROSS JOIN LATERAL (
+      SELECT seq, data FROM bough.segments WHERE branch_no = line.no AND seq = line.found OFFSET 0
+    ) s WHERE line.found IS NOT NULL
+  ) found ON true WHERE ${branchSql}`;
 
 function newestOf(no: string, top: string): string {
   return `(SELECT max(seq) FROM bough.segments WHERE branch_no = ${no} AND seq <= ${top})`;
 }
 
-export async function getSegment(database: Database, ref: BranchRef, at: number): Promise<Segment | undefined> {
-  const [row] = await database.again<{ seq: number | null; data: string }>(
-    getSql,
-    ...idsOf(ref),
-    Math.floor(Math.min(at, 0x7fffffff)),
-  );
-  if (!row) throw refuse.branchNotFound(ref);
-  return row.seq === null ? undefined : { to: row.seq, lines: decodeText(row.data).split("\n") };
+interface SegmentRow {
+  i: number;
+  seq: number | null;
+  data: string;
+}
+
+interface Group {
+  readonly positions: number[];
+  readonly rows: Promise<SegmentRow[]>;
+}
+
+export class Segments {
+  readonly #database: Database;
+  /** Those that can still be joined, by branch. */
+  readonly #groups = new Map<string, Group>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async get(ref: BranchRef, at: number): Promise<Segment | undefined> {
+    const { positions, rows } = this.#groupOf(ref);
+    const i = positions.push(Math.floor(Math.min(at, 0x7fffffff)));
+    const found = await rows;
+    if (found.length === 0) throw refuse.branchNotFound(ref);
+    const row = found.find((each) => each.i === i)!;
+    return row.seq === null ? undefined : { to: row.seq, lines: await unpack(ref, row.data) };
+  }
+
+  #groupOf(ref: BranchRef): Group {
+    const ids = idsOf(ref);
+    const key = JSON.stringify(ids);
+    const open = this.#groups.get(key);
+    if (open) return open;
+    const positions: number[] = [];
+    const rows = Promise.resolve().then(() => {
+      this.#groups.delete(key);
+      return this.#database.again<SegmentRow>(getSql, ...ids, positions);
+    });
+    const group = { positions, rows };
+    this.#groups.set(key, group);
+    return group;
+  }
 }

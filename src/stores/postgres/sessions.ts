@@ -7,7 +7,6 @@
 import { createHash } from "node:crypto";
 import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
 import {
-  checkDistinct,
   decodeCursor,
   defaultPageSize,
   encodeCursor,
@@ -16,10 +15,10 @@ import {
   type SessionQuery,
   type SessionRecord,
 } from "../../log/index.ts";
-import { type BranchInput, branchesOf, erase, factValues, firstFactsSql } from "./branches.ts";
+import { branchesOf, erase } from "./branches.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
-import { decodeObject, decodeText, encodeHeader, encodeText } from "./text.ts";
+import { decodeObject, decodeText, encodeText } from "./text.ts";
 
 interface SessionRow {
   no: string;
@@ -33,6 +32,8 @@ interface SessionRow {
 
 const columns = "s.no, s.id, s.created_at, a.active_at, s.version, s.metadata, s.state";
 const fromSql = "FROM bough.activity a JOIN bough.sessions s ON s.no = a.session_no";
+const findSql = `SELECT ${columns} FROM (SELECT * FROM bough.sessions WHERE id = $1 OFFSET 0) s
+  CROSS JOIN LATERAL (SELECT active_at FROM bough.activity WHERE session_no = s.no OFFSET 0) a`;
 
 function toRecord(row: SessionRow): SessionRecord {
   return {
@@ -45,58 +46,9 @@ function toRecord(row: SessionRow): SessionRecord {
   };
 }
 
-async function findRow(database: Database, sessionId: string): Promise<SessionRow | undefined> {
-  const rows = await database.again<SessionRow>(`SELECT ${columns} ${fromSql} WHERE s.id = $1`, encodeText(sessionId));
+export async function findRow(database: Database, sessionId: string): Promise<SessionRow | undefined> {
+  const rows = await database.again<SessionRow>(findSql, encodeText(sessionId));
   return rows[0];
-}
-
-/** A new session as it goes into a statement: its JSON, so that the caller's objects are not looked at again. */
-export interface SessionInput {
-  readonly id: string;
-  readonly metadata: string;
-  readonly state: string;
-  readonly branch: BranchInput;
-}
-
-const createSql = `WITH session AS (
-    INSERT INTO bough.sessions (id, created_at, version, metadata, state) VALUES ($1, $2, 1, $3, $4)
-    ON CONFLICT (id) DO NOTHING RETURNING no
-  ), active AS (
-    INSERT INTO bough.activity (session_no, active_at, id) SELECT no, $2, $1 FROM session
-  ), found AS (
-    INSERT INTO bough.terms (session_no, key, term)
-    SELECT session.no, t.key, t.term FROM unnest($5::bytea[], $6::bytea[]) AS t (key, term), session
-  ), made AS (
-    INSERT INTO bough.branches (session_no, id, base, head, created_at, active_at, header)
-    SELECT no, $7, 0, cardinality($9::text[]), $2, $2, $8::jsonb FROM session RETURNING no
-  ), facts AS (${firstFactsSql("$9", "$10", "0")}
-  ) SELECT no FROM session`;
-
-export async function createSession(database: Database, input: SessionInput, now: number): Promise<SessionRecord> {
-  const { id, metadata, state, branch } = input;
-  const record = { id, createdAt: now, activeAt: now, version: 1 };
-  const documents = { metadata: JSON.parse(metadata) as JsonObject, state: JSON.parse(state) as JsonObject };
-  try {
-    checkDistinct({ sessionId: id, branchId: branch.id }, branch.events);
-  } catch (error) {
-    if (await findRow(database, id)) throw refuse.sessionExists(id);
-    throw error;
-  }
-  const { keys, terms } = termsOf(documents.metadata);
-  const rows = await database.once(
-    createSql,
-    encodeText(id),
-    now,
-    metadata,
-    state,
-    keys,
-    terms,
-    encodeText(branch.id),
-    encodeHeader(JSON.parse(branch.header) as JsonObject),
-    ...factValues(branch.events),
-  );
-  if (rows.length === 0) throw refuse.sessionExists(id);
-  return { ...record, ...documents };
 }
 
 export async function getSession(database: Database, sessionId: string): Promise<SessionRecord | undefined> {
@@ -139,7 +91,8 @@ export async function updateSession(
   });
 }
 
-function termsOf(metadata: JsonObject): { keys: Buffer[]; terms: Buffer[] } {
+/** The keys and values of metadata as they are found by. */
+export function termsOf(metadata: JsonObject): { keys: Buffer[]; terms: Buffer[] } {
   const entries = Object.entries(metadata);
   return {
     keys: entries.map(([key]) => hash(key)),

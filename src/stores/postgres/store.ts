@@ -21,6 +21,7 @@ import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import * as contents from "./content.ts";
+import { Creations } from "./creation.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
 import { Listener } from "./listener.ts";
@@ -28,7 +29,7 @@ import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
 import * as runs from "./runs.ts";
-import * as segments from "./segments.ts";
+import { packSegment, Segments, saveSegment } from "./segments.ts";
 import * as sessions from "./sessions.ts";
 import { News } from "./watch.ts";
 
@@ -49,6 +50,8 @@ export class PostgresStore implements Store {
   readonly #database: Database;
   readonly #parts: StoreParts;
   readonly #commits: GroupCommit;
+  readonly #creations: Creations;
+  readonly #segments: Segments;
   readonly #listener: Listener;
   readonly #news: News;
   readonly #live: LiveTexts;
@@ -60,6 +63,8 @@ export class PostgresStore implements Store {
     this.#database = database;
     this.#parts = parts;
     this.#commits = new GroupCommit(database, parts);
+    this.#creations = new Creations(database);
+    this.#segments = new Segments(database);
     this.#listener = new Listener(database);
     this.#news = new News(database, this.#listener, parts);
     this.#live = new LiveTexts(database, this.#listener, { handle: randomIds.next(), pollMs: parts.pollMs });
@@ -75,7 +80,7 @@ export class PostgresStore implements Store {
     const metadata = JSON.stringify(input.metadata);
     const state = JSON.stringify(input.state);
     const branch = branches.toBranchInput(input.branch);
-    return this.#do((db, now) => sessions.createSession(db, { id, metadata, state, branch }, now));
+    return this.#do((_, now) => this.#creations.create({ id, metadata, state, branch, now }));
   }
 
   async getSession(sessionId: string) {
@@ -171,12 +176,12 @@ export class PostgresStore implements Store {
   }
 
   async saveSegment(ref: BranchRef, { to, lines }: Segment) {
-    const text = lines.join("\n");
-    return this.#do((db) => segments.saveSegment(db, ref, to, text));
+    const packing = packSegment(lines);
+    return this.#do(async (db) => saveSegment(db, ref, to, await packing));
   }
 
   async getSegment(ref: BranchRef, at: number) {
-    return this.#do((db) => segments.getSegment(db, ref, at));
+    return this.#do(() => this.#segments.get(ref, at));
   }
 
   async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
