@@ -16,7 +16,7 @@ function runner(tools: ClientTools, respond: (id: string, answer: JsonObject) =>
   const answers: [string, JsonObject][] = [];
   const errors: unknown[] = [];
   const run = new ToolRunner({
-    tools,
+    tools: () => tools,
     async respond(id, answer) {
       answers.push([id, answer]);
       await respond(id, answer);
