@@ -74,7 +74,7 @@ export function useBranch(client: Client, scope: BranchScope, options: UseBranch
     () => live.current,
   );
   const { failure, attempt } = useAttempts(handle);
-  const { branches, refresh } = useBranches(client, sessionId, attempt);
+  const { branches, refresh } = useBranches(client, sessionId, attempt, picture.lastTurn?.id);
   const actions = useMemo(() => actionsOf(handle, attempt, refresh), [handle, attempt, refresh]);
   const { run } = picture;
   const stop = useCallback((reason?: string) => actions.stop(run?.runId, reason), [actions, run?.runId]);
@@ -127,15 +127,17 @@ function useAttempts(handle: BranchHandle): { failure: unknown; attempt: Attempt
   return { failure: failed?.handle === handle ? failed.error : undefined, attempt };
 }
 
-function useBranches(client: Client, sessionId: string, attempt: Attempt) {
+/** The session's branches; a turn that ended changes what is told of them. */
+function useBranches(client: Client, sessionId: string, attempt: Attempt, lastTurnId: string | undefined) {
   const [known, setKnown] = useState<{ sessionId: string; branches: readonly BranchBody[] }>();
   const refresh = useCallback(async () => {
     const branches = await client.listBranches(sessionId);
     setKnown({ sessionId, branches });
   }, [client, sessionId]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a turn has ended
   useEffect(() => {
     void attempt(refresh());
-  }, [refresh, attempt]);
+  }, [refresh, attempt, lastTurnId]);
   return { branches: known?.sessionId === sessionId ? known.branches : none, refresh };
 }
 

@@ -1,0 +1,1 @@
+export function servePage(): Promise<{ origin: string; close(): void }>;
