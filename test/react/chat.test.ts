@@ -71,6 +71,7 @@ describe.skipIf(missing)("a page on a branch", () => {
     const place = new URLSearchParams({ url, token, transport, session: "s", branch: "main" });
     const open = async (): Promise<Page> => {
       const context = await browser.newContext();
+      context.setDefaultTimeout(10_000);
       const opened = await context.newPage();
       const faults: string[] = [];
       opened.on("pageerror", (error) => faults.push(error.message));
@@ -100,7 +101,7 @@ describe.skipIf(missing)("a page on a branch", () => {
     const chat = await open();
     allow(4);
     await say(chat, "hello");
-    await streamed(chat, "one two thre");
+    await streamed(chat, "one two three");
     await status(chat, "running");
     expect(await texts(chat, "user")).toEqual(["hello"]);
     allow(Number.POSITIVE_INFINITY);
@@ -119,9 +120,9 @@ describe.skipIf(missing)("a page on a branch", () => {
       await status(chat, "idle");
       allow(4);
       await say(chat, "again");
-      await streamed(chat, "one two thre");
+      await streamed(chat, "one two three");
       await chat.reload();
-      await streamed(chat, "one two thre");
+      await streamed(chat, "one two three");
       expect(await texts(chat, "assistant")).toEqual(["one two three four, hello"]);
       allow(Number.POSITIVE_INFINITY);
       await status(chat, "idle");
@@ -214,7 +215,7 @@ describe.skipIf(missing)("a page on a branch", () => {
     const pages = [await open(), await open()];
     allow(4);
     await say(pages[0]!, "hello");
-    for (const each of pages) await streamed(each, "one two thre");
+    for (const each of pages) await streamed(each, "one two three");
     allow(Number.POSITIVE_INFINITY);
     for (const each of pages) await status(each, "idle");
     const [one, two] = await Promise.all(pages.map((each) => each.getByTestId("messages").innerText()));
@@ -227,10 +228,10 @@ describe.skipIf(missing)("a page on a branch", () => {
     const chat = await open();
     allow(4);
     await say(chat, "hello");
-    await streamed(chat, "one two thre");
+    await streamed(chat, "one two three");
     await chat.getByRole("button", { name: "Stop" }).click();
     await status(chat, "idle");
-    expect(await texts(chat, "assistant")).toEqual(["one two thre"]);
+    expect(await texts(chat, "assistant")).toEqual(["one two three "]);
     await chat.getByText("interrupted").waitFor();
     const [run] = await branch.runs();
     expect(run).toMatchObject({ status: "interrupted" });
