@@ -2,7 +2,7 @@
 
 import { createClient } from "bough/client";
 import { useBranch } from "bough/react";
-import { useEffect, useState } from "react";
+import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { Composer, Messages, Questions } from "./conversation.jsx";
 
@@ -119,4 +119,8 @@ function Line({ connection }) {
   return <p className={`line ${connection.state}`}>{words[connection.state] ?? "connecting"}</p>;
 }
 
-createRoot(document.getElementById("root")).render(<App />);
+createRoot(document.getElementById("root")).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

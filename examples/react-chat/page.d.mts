@@ -1,1 +1,1 @@
-export function servePage(): Promise<{ origin: string; close(): void }>;
+export function servePage(mode?: "production" | "development"): Promise<{ origin: string; close(): void }>;

@@ -6,21 +6,21 @@ import { rolldown } from "rolldown";
 
 const here = (name) => new URL(name, import.meta.url);
 
-async function bundle() {
+async function bundle(mode) {
   const input = here("app.jsx").pathname;
-  const define = { "process.env.NODE_ENV": '"production"' };
+  const define = { "process.env.NODE_ENV": JSON.stringify(mode) };
   const bundled = await rolldown({ input, platform: "browser", transform: { define } });
-  const { output } = await bundled.generate({ format: "esm", minify: true });
+  const { output } = await bundled.generate({ format: "esm", minify: mode === "production" });
   await bundled.close();
   return output[0].code;
 }
 
-/** Serves the page on a port of this machine that is free. */
-export async function servePage() {
+/** Serves the page on a port of this machine that is free. In development React looks twice and complains aloud. */
+export async function servePage(mode = "production") {
   const files = {
     "/": ["text/html; charset=utf-8", await readFile(here("index.html"))],
     "/app.css": ["text/css; charset=utf-8", await readFile(here("app.css"))],
-    "/app.js": ["text/javascript; charset=utf-8", await bundle()],
+    "/app.js": ["text/javascript; charset=utf-8", await bundle(mode)],
   };
   const http = createServer((request, response) => {
     const [type, body] = files[new URL(request.url, "http://page").pathname] ?? [];

@@ -128,6 +128,33 @@ test("the server's wish for patience is kept, and a refusal for good is not repe
   expect(full.asked).toHaveLength(1);
 });
 
+test("an answer whose body breaks off is no answer", async () => {
+  const cut = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('{"seq"'));
+      controller.error(new Error("cut"));
+    },
+  });
+  const { branch, asked } = clientOf(
+    () => new Response(cut),
+    () => json({ seq: 7 }),
+  );
+  expect(await branch.state()).toEqual({ seq: 7 });
+  expect(asked).toHaveLength(2);
+});
+
+test("a token that can't be had is its owner's error, and nobody is asked", async () => {
+  let asked = 0;
+  const fetch = async () => {
+    asked++;
+    return Response.json({});
+  };
+  const token = () => Promise.reject(new Error("Log in first."));
+  const client = createClient({ url: "http://far", token, fetch: fetch as unknown as typeof globalThis.fetch });
+  await expect(client.listSessions()).rejects.toThrow("Log in first.");
+  expect(asked).toBe(0);
+});
+
 test("whoever calls a request off gets their own reason", async () => {
   const { branch } = clientOf(breaks);
   const over = new AbortController();

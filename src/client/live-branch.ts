@@ -137,6 +137,9 @@ export class LiveBranch {
     this.#view = viewOf(state);
     const { branch, activeRun } = state;
     const run = activeRun && { runId: activeRun.runId, turnId: activeRun.turnId };
+    // What failed before does not any more.
+    const { error: _error, ...before } = this.#picture;
+    this.#picture = before;
     this.#show({ branch, run }, true);
     return state.seq;
   }

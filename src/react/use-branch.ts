@@ -73,8 +73,8 @@ export function useBranch(client: Client, scope: BranchScope, options: UseBranch
     () => live.current,
     () => live.current,
   );
-  const { failure, attempt } = useAttempts(handle);
-  const { branches, refresh } = useBranches(client, sessionId, attempt, picture.lastTurn?.id);
+  const { failure, attempt, fail } = useAttempts(handle);
+  const { branches, refresh } = useBranches(client, sessionId, fail, picture.lastTurn?.id);
   const actions = useMemo(() => actionsOf(handle, attempt, refresh), [handle, attempt, refresh]);
   const { run } = picture;
   const stop = useCallback((reason?: string) => actions.stop(run?.runId, reason), [actions, run?.runId]);
@@ -111,24 +111,22 @@ function useLatest<T>(value: T): { readonly current: T } {
 type Attempt = <T>(work: Promise<T>) => Promise<T>;
 
 /** Keeps how the last thing that was done failed. Whoever awaits it is told as well; whoever doesn't has `error`. */
-function useAttempts(handle: BranchHandle): { failure: unknown; attempt: Attempt } {
+function useAttempts(handle: BranchHandle) {
   const [failed, setFailed] = useState<{ handle: BranchHandle; error: unknown }>();
+  const fail = useCallback((error: unknown) => setFailed({ handle, error }), [handle]);
   const attempt = useCallback<Attempt>(
     (work) => {
-      work.then(
-        () => setFailed(undefined),
-        (error: unknown) => setFailed({ handle, error }),
-      );
+      work.then(() => setFailed(undefined), fail);
       return work;
     },
-    [handle],
+    [fail],
   );
   // A failure on another branch says nothing about this one.
-  return { failure: failed?.handle === handle ? failed.error : undefined, attempt };
+  return { failure: failed?.handle === handle ? failed.error : undefined, attempt, fail };
 }
 
 /** The session's branches; a turn that ended changes what is told of them. */
-function useBranches(client: Client, sessionId: string, attempt: Attempt, lastTurnId: string | undefined) {
+function useBranches(client: Client, sessionId: string, fail: (error: unknown) => void, lastTurnId?: string) {
   const [known, setKnown] = useState<{ sessionId: string; branches: readonly BranchBody[] }>();
   const refresh = useCallback(async () => {
     const branches = await client.listBranches(sessionId);
@@ -136,8 +134,8 @@ function useBranches(client: Client, sessionId: string, attempt: Attempt, lastTu
   }, [client, sessionId]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a turn has ended
   useEffect(() => {
-    void attempt(refresh());
-  }, [refresh, attempt, lastTurnId]);
+    refresh().catch(fail);
+  }, [refresh, fail, lastTurnId]);
   return { branches: known?.sessionId === sessionId ? known.branches : none, refresh };
 }
 

@@ -55,7 +55,7 @@ describe.skipIf(missing)("a page on a branch", () => {
   let browser: Browser;
   let page: Awaited<ReturnType<typeof servePage>>;
   beforeAll(async () => {
-    [browser, page] = await Promise.all([launch(), servePage()]);
+    [browser, page] = await Promise.all([launch(), servePage("development")]);
   });
   afterAll(async () => {
     page?.close();
@@ -75,6 +75,11 @@ describe.skipIf(missing)("a page on a branch", () => {
       const opened = await context.newPage();
       const faults: string[] = [];
       opened.on("pageerror", (error) => faults.push(error.message));
+      opened.on("console", (message) => {
+        // A refusal that a test provokes is told by the browser, too.
+        const isTold = message.type() !== "error" || message.text().startsWith("Failed to load resource");
+        if (!isTold) faults.push(message.text());
+      });
       onTestFinished(async () => {
         await context.close();
         expect(faults).toEqual([]);
