@@ -35,6 +35,8 @@ export interface Line {
   readonly url: string;
   /** How many connections it has carried. */
   readonly connections: number;
+  /** Ends the connections there are. */
+  cut(): void;
 }
 
 /** What becomes of a connection: after so many bytes of answers it is cut, or falls silent. */
@@ -84,6 +86,9 @@ export async function badLine(portOf: () => number, fate: () => Fate | undefined
     url: `http://127.0.0.1:${port}`,
     get connections() {
       return connections;
+    },
+    cut() {
+      for (const socket of sockets) socket.destroy();
     },
   };
 }
