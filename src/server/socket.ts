@@ -4,7 +4,14 @@
 //   K2. Whether the client may still do what it asks is looked up for every frame, and now and then without one.
 //   K3. A connection that takes nothing for a whole heartbeat, or gives no sign of life, is dropped.
 
-import { type ClientFrame, clientFrameSchema, closeCodes, type Frame, type ReplyFrame } from "../wire/index.ts";
+import {
+  type ClientFrame,
+  clientFrameSchema,
+  closeCodes,
+  type Frame,
+  heartbeatFrame,
+  type ReplyFrame,
+} from "../wire/index.ts";
 import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { Exchange, Held } from "./exchange.ts";
@@ -85,13 +92,17 @@ export class Socket implements Beating {
   /** K2, K3. */
   async beat(): Promise<void> {
     const { connection, held } = this.#options;
-    const isStuck = this.#isSending && this.#sent === this.#sentBefore;
+    const isStill = this.#sent === this.#sentBefore;
+    const isStuck = this.#isSending && isStill;
+    const isQuiet = !this.#isSending && isStill;
     this.#sentBefore = this.#sent;
     // Whoever takes frames may be too busy with them to answer a ping that comes behind them.
     if (isStuck || !(this.#isAlive || this.#isSending)) return connection.destroy();
     this.#isAlive = false;
     connection.ping();
     if (!(await held.identity())) this.#reader?.end("unauthorized");
+    // A connection that is gone is noticed by its end.
+    else if (isQuiet) await connection.send(heartbeatFrame).catch(() => {});
   }
 
   async #stream(): Promise<void> {

@@ -202,4 +202,12 @@ export function describeSocket(open: OpenStore): void {
     client.ws.resume();
     expect(await until(() => client.closed)).toMatchObject({ code: 1006 });
   });
+
+  test("7.4 a quiet socket shows signs of life that a page can see", async () => {
+    const g = await start([], { limits: { heartbeatMs: 30 } });
+    const client = await connect(g);
+    await client.until(isReady);
+    await client.until(({ type }) => (type as string) === "heartbeat");
+    expect(client.closed).toBeUndefined();
+  });
 }
