@@ -63,6 +63,10 @@ const events: Group = {
 export const root: Group = {
   summary: "durable sessions, branches and events for agents",
   commands: {
+    serve: {
+      summary: "serve agents and a store over HTTP; without a configuration, a demo agent",
+      load: async () => (await import("./commands/serve.ts")).serve,
+    },
     store,
     sessions,
     events,
