@@ -4,8 +4,8 @@ import type { AgentOptions } from "../agent/index.ts";
 import type { ServeOptions } from "./node.ts";
 import type { ServerOptions } from "./options.ts";
 
-/** An agent of a configuration; its id is its key, its store that of the configuration. */
-export type ConfiguredAgent = Omit<AgentOptions, "id" | "store">;
+/** An agent of a configuration; its id is its key, its store that of the configuration, and turns are saved. */
+export type ConfiguredAgent = Omit<AgentOptions, "id" | "store" | "persistAfterTurn">;
 
 /** What `bough.config.ts` exports: agents, their store, and how they are served. */
 export interface BoughConfig extends Omit<ServerOptions, "agents" | "clock" | "logger" | "page">, ServeOptions {

@@ -28,7 +28,6 @@ const agentFields = {
   ),
   instructions: text,
   tools: object,
-  persistAfterTurn: v.optional(v.boolean("is true or false")),
   durable: object,
   middleware: v.optional(v.array(v.any(), "is a list")),
   limits: object,
