@@ -47,14 +47,14 @@ export type ErrorCode =
 const brand = Symbol.for("bough.error");
 
 /** The only error Bough throws on purpose: a code, a sentence, its data, and whether a retry can succeed. */
-export class BoughError extends Error {
-  override readonly name = "BoughError";
-  readonly code: ErrorCode;
+export class BoughError<Code extends string = ErrorCode> extends Error {
+  override readonly name: string = "BoughError";
+  readonly code: Code;
   readonly data: Readonly<Record<string, unknown>>;
   readonly retryable: boolean;
 
   constructor(
-    code: ErrorCode,
+    code: Code,
     message: string,
     options: { data?: Record<string, unknown>; cause?: unknown; retryable?: boolean } = {},
   ) {

@@ -28,16 +28,15 @@ export {
 } from "./envelope.ts";
 export { keptEvents } from "./kept.ts";
 export { liveEvents } from "./live.ts";
-export {
-  callsOf,
-  type Message,
-  type NewMessage,
-  type OpenPart,
-  type Part,
-  type Role,
-  type TextPart,
-  type ToolCallPart,
-  type ToolOutput,
-  type ToolResultPart,
-  textOf,
+export type {
+  Message,
+  NewMessage,
+  OpenPart,
+  Part,
+  Role,
+  TextPart,
+  ToolCallPart,
+  ToolOutput,
+  ToolResultPart,
 } from "./message.ts";
+export { callsOf, textOf } from "./parts.ts";

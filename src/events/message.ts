@@ -88,17 +88,3 @@ const partsSchema = v.array(partSchema);
 /** Lazy instead of a union, so that a refusal names the part that is wrong. */
 export const contentSchema = v.lazy((content) => (typeof content === "string" ? textSchema : partsSchema));
 export const outputSchema = v.looseObject({ type: v.pipe(v.string(), v.nonEmpty()) });
-
-/** The tool calls of an assistant message that wait for a result from us (the provider runs its own). */
-export function callsOf(message: Pick<Message, "role" | "content">): ToolCallPart[] {
-  if (message.role !== "assistant" || typeof message.content === "string") return [];
-  return message.content.filter(
-    (part): part is ToolCallPart => part.type === "tool-call" && !("providerExecuted" in part && part.providerExecuted),
-  );
-}
-
-/** The text of a message, its other parts left out. */
-export function textOf(message: Pick<Message, "content">): string {
-  if (typeof message.content === "string") return message.content;
-  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-}

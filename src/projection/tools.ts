@@ -1,6 +1,7 @@
 // Calls and results: how results find their place, and how a call that never got one is answered.
 
-import { callsOf, type Fact, type Message, type ToolOutput, type ToolResultPart } from "../events/index.ts";
+import type { Fact, Message, ToolOutput, ToolResultPart } from "../events/index.ts";
+import { callsOf } from "../events/parts.ts";
 
 /** The id of the message that holds the results of an assistant message's calls. */
 export function resultsId(assistantId: string): string {

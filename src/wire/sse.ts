@@ -8,11 +8,15 @@ export interface ServerSentEvent {
 /** Give it the pieces in order; it gives back the events that are complete. */
 export class SseReader {
   #rest = "";
+  /** How long the other side wants to be left alone before the next connection, once it has said so. */
+  retryMs: number | undefined;
 
   read(piece: string): ServerSentEvent[] {
     const blocks = (this.#rest + piece).split("\n\n");
     this.#rest = blocks.pop()!;
     return blocks.flatMap((block) => {
+      const retry = /^retry: ?(\d{1,9})$/m.exec(block)?.[1];
+      if (retry !== undefined) this.retryMs = Number(retry);
       const event = parseBlock(block);
       return event ? [event] : [];
     });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callsOf, type Message, type Part, textOf } from "./message.ts";
+import type { Message, Part } from "./message.ts";
+import { callsOf, textOf } from "./parts.ts";
 
 const assistant = (content: Message["content"]) => ({ role: "assistant", content }) as const;
 const call = (toolCallId: string, more = {}): Part => ({

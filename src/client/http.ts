@@ -1,0 +1,141 @@
+// Requests: how a question reaches the server and a refusal becomes an error. One that may be repeated without harm is,
+// when no answer came or the server says later.
+
+import type { Clock } from "../base/clock.ts";
+import { type Backoff, delayMs } from "./connection.ts";
+import { isRemoteError, RemoteError, refusalOf } from "./errors.ts";
+
+export interface HttpOptions {
+  readonly url: string;
+  readonly token: string | (() => string | Promise<string>) | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly backoff: Backoff;
+  readonly timeoutMs: number;
+}
+
+export interface RequestOptions {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as they are. */
+  readonly bytes?: Uint8Array | Blob;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Whether asking twice is as good as once (default for GET). */
+  readonly isRepeatable?: boolean;
+}
+
+type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+
+/** How often a request is made before its failure is the caller's. */
+const attempts = 4;
+
+export class Http {
+  readonly #options: HttpOptions;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+  }
+
+  /** The answer's JSON; a refusal is thrown. */
+  async json<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+    return this.#repeat(method, options, async (signal) => {
+      const response = await this.send(method, path, { ...options, signal });
+      return (response.status === 204 ? undefined : await response.json()) as T;
+    });
+  }
+
+  /** The answer's bytes. */
+  async bytes(path: string, options: RequestOptions = {}): Promise<Blob> {
+    return (await this.send("GET", path, options)).blob();
+  }
+
+  /** The answer itself, when it is no refusal. */
+  async send(method: Method, path: string, options: RequestOptions = {}): Promise<Response> {
+    const { query = {}, body, bytes, headers, signal } = options;
+    const answer = await this.#options
+      .fetch(this.urlOf(path, query), {
+        method,
+        headers: {
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(await this.#credentials()),
+          ...this.#options.headers,
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(bytes !== undefined && { body: bytes as Blob }),
+        ...(signal && { signal }),
+      })
+      .catch((error: unknown) => {
+        throw signal?.aborted ? signal.reason : unreachable(error);
+      });
+    if (answer.ok) return answer;
+    throw await refusalOf(answer);
+  }
+
+  urlOf(path: string, query: RequestOptions["query"] = {}): string {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(
+      given.map(([name, value]) => [name, String(value)] as [string, string]),
+    ).toString();
+    return `${this.#options.url.replace(/\/+$/, "")}${path}${search && `?${search}`}`;
+  }
+
+  async token(): Promise<string | undefined> {
+    const { token } = this.#options;
+    return typeof token === "function" ? token() : token;
+  }
+
+  async #credentials(): Promise<Record<string, string>> {
+    const token = await this.token();
+    return token === undefined ? {} : { authorization: `Bearer ${token}` };
+  }
+
+  async #repeat<T>(method: Method, options: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { isRepeatable = method === "GET", signal } = options;
+    const { clock, random, backoff } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#inTime(options, ask);
+      } catch (error) {
+        const canHelp = isRemoteError(error) && error.retryable && error.code !== "queue_full";
+        if (!canHelp || !isRepeatable || tries === attempts || signal?.aborted) throw error;
+        await clock.sleep(delayMs(tries, backoff, random(), error.retryAfterMs), signal);
+        if (signal?.aborted) throw signal.reason;
+      }
+    }
+  }
+
+  /** A connection that fell silent is as good as none. Uploads take the time they take. */
+  async #inTime<T>({ signal, bytes }: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, timeoutMs } = this.#options;
+    const over = new AbortController();
+    const asked = new AbortController();
+    const abort = () => asked.abort(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true, signal: over.signal });
+    if (signal?.aborted) abort();
+    const late = () => asked.abort(unreachable(`nothing came for ${timeoutMs} ms`));
+    if (!bytes) void clock.sleep(timeoutMs, over.signal).then(() => over.signal.aborted || late());
+    try {
+      return await ask(asked.signal);
+    } catch (error) {
+      // A body that breaks off is no answer either.
+      throw asked.signal.aborted || isRemoteError(error) ? error : unreachable(error);
+    } finally {
+      over.abort();
+    }
+  }
+}
+
+function unreachable(cause: unknown): RemoteError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new RemoteError("unreachable", `The server could not be reached: ${why}.`, { cause });
+}
+
+/** A path with its ids encoded. */
+export function path(parts: TemplateStringsArray, ...ids: string[]): string {
+  return parts.map((part, i) => (i === 0 ? part : encodeURIComponent(ids[i - 1]!) + part)).join("");
+}

@@ -1,0 +1,228 @@
+// LiveBranch: a branch as it is now, kept up to date. It owns the picture: the state of the server at one position and every
+// event after it, folded by the same code that the server folds with.
+//   L1. The picture shows exactly the kept events up to `seq`, and what is being said beyond them as drafts.
+//   L2. A picture is never changed: whatever is new is a new object, what is not is the same one.
+//   L3. It is connected while somebody listens, and asks for nothing otherwise.
+
+import type { BoughEvent, KeptEvent, Message } from "../events/index.ts";
+import { fold } from "../projection/fold.ts";
+import { type BranchView, emptyView, type TurnRecord } from "../projection/view.ts";
+import type { InteractionBody, StateBody } from "../wire/types.ts";
+import { type Connection, idleConnection } from "./connection.ts";
+import { type Draft, Drafts } from "./drafts.ts";
+import { isRemoteError } from "./errors.ts";
+import type { SubscribeOptions, Subscription } from "./subscription.ts";
+import type { ClientTools, ToolRunner } from "./tools.ts";
+
+/**
+ * `loading` before the first picture; `idle` when no turn is open; `running` while one is worked on; `asking` while it waits
+ * for an answer; `open` when its run is gone and nobody works on it.
+ */
+export type BranchStatus = "loading" | "idle" | "running" | "asking" | "open";
+
+/** A branch at one moment, for a screen. */
+export interface BranchPicture {
+  readonly status: BranchStatus;
+  /** The position it shows. */
+  readonly seq: number;
+  /** The newest messages, those of the open turn included. */
+  readonly messages: readonly Message[];
+  /** Messages in the making. */
+  readonly streaming: readonly Draft[];
+  /** The run at work on the branch. */
+  readonly run: { readonly runId: string; readonly turnId: string } | null;
+  /** Questions that wait for an answer, oldest first. */
+  readonly interactions: readonly InteractionBody[];
+  /** How the newest turn ended, if it did since the picture was first shown. */
+  readonly lastTurn?: TurnRecord;
+  readonly branch?: StateBody["branch"];
+  readonly connection: Connection;
+  /** Why there is nothing more to come, or why a client tool's answer was refused. */
+  readonly error?: unknown;
+}
+
+export interface WatchOptions {
+  /** How many messages of closed turns to begin with (default 200, at most 1000). */
+  readonly last?: number;
+  /** Tools that are run here. */
+  readonly tools?: ClientTools;
+}
+
+/** What a picture is made from: a branch's handle. */
+interface Source {
+  state(options: { last?: number; signal?: AbortSignal }): Promise<StateBody>;
+  subscribe(options: SubscribeOptions): Subscription;
+}
+
+const nothing: BranchPicture = {
+  status: "loading",
+  seq: 0,
+  messages: [],
+  streaming: [],
+  run: null,
+  interactions: [],
+  connection: idleConnection,
+};
+
+/** A branch that is watched. */
+export class LiveBranch {
+  readonly #source: Source;
+  readonly #options: WatchOptions;
+  readonly #listeners = new Set<() => void>();
+  readonly #drafts = new Drafts();
+  readonly #tools: ToolRunner;
+  #view: BranchView = emptyView();
+  #picture: BranchPicture = nothing;
+  #subscription: Subscription | undefined;
+
+  /** Use `watch` of a branch. */
+  constructor(source: Source, options: WatchOptions, tools: (onError: (error: unknown) => void) => ToolRunner) {
+    this.#source = source;
+    this.#options = options;
+    this.#tools = tools((error) => this.#show({ error }));
+  }
+
+  /** The branch as it is now. */
+  get current(): BranchPicture {
+    return this.#picture;
+  }
+
+  /** Calls the listener after every change, and keeps the picture up to date as long as there is one (L3). */
+  subscribe(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    this.#subscription ??= this.#start();
+    return () => {
+      this.#listeners.delete(own);
+      // Whoever leaves and comes back at once, as effects do, finds the same connection.
+      queueMicrotask(() => this.#listeners.size === 0 && this.#stop());
+    };
+  }
+
+  #start(): Subscription {
+    return this.#source.subscribe({
+      after: (signal) => this.#load(signal),
+      onEvent: (event) => this.#event(event),
+      onSnapshot: (message) => {
+        this.#drafts.snapshot(message);
+        this.#show({});
+      },
+      onReady: () => {
+        this.#drafts.ready();
+        this.#show({});
+      },
+      onConnection: (connection) => this.#connected(connection),
+      // What a handler throws here is that the server can't be asked just now.
+      attempts: Number.POSITIVE_INFINITY,
+    });
+  }
+
+  #stop(): void {
+    this.#subscription?.close();
+    this.#subscription = undefined;
+    this.#tools.close();
+    this.#drafts.clear();
+  }
+
+  #connected(connection: Connection): void {
+    if (connection.state === "replaying") this.#drafts.connected();
+    const isOver = connection.state === "failed";
+    this.#show({ connection, ...(isOver && { error: connection.error }) });
+  }
+
+  /** The state of the server; returns the position it is of. */
+  async #load(signal?: AbortSignal): Promise<number> {
+    const { last } = this.#options;
+    const state = await this.#source.state({ ...(last !== undefined && { last }), ...(signal && { signal }) });
+    this.#view = viewOf(state);
+    const { branch, activeRun } = state;
+    const run = activeRun && { runId: activeRun.runId, turnId: activeRun.turnId };
+    this.#show({ branch, run }, true);
+    return state.seq;
+  }
+
+  async #event(event: BoughEvent): Promise<void> {
+    const isDrawn = this.#drafts.event(event);
+    if (event.seq === undefined) {
+      const isParked = event.type === "run-end" && event.status === "parked";
+      if (isParked) this.#show({ run: null });
+      else if (isDrawn) this.#show({});
+      return;
+    }
+    // A picture that was loaded meanwhile shows it already.
+    if (event.seq <= this.#view.seq) return;
+    if (looksBack.has(event.type) || !this.#fold(event as KeptEvent)) await this.#reload();
+    else this.#show({ ...runAfter(event as KeptEvent) }, true);
+  }
+
+  /** False when the picture does not hold what the event is about: a turn that waits to be saved, say. */
+  #fold(event: KeptEvent): boolean {
+    try {
+      fold(this.#view, event);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** A refusal is the end; that the server can't be reached is not. */
+  async #reload(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (error) {
+      if (!isRemoteError(error) || error.retryable) throw error;
+      this.#subscription?.close();
+      this.#show({ error });
+    }
+  }
+
+  /** L2. */
+  #show(change: Partial<BranchPicture>, isFolded = false): void {
+    const before = this.#picture;
+    const facts = isFolded ? factsOf(this.#view) : {};
+    const next = { ...before, ...change, ...facts, streaming: this.#drafts.list };
+    this.#picture = { ...next, status: statusOf(next, this.#view) };
+    if (isFolded) this.#tools.see(this.#picture.interactions);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** What can't be folded into a picture that begins in the middle: it is asked for again. */
+const looksBack = new Set<string>(["branch.reverted", "branch.forked", "history.compacted"]);
+
+function viewOf(state: StateBody): BranchView {
+  const { seq, branch, messages, openTurn, interactions } = state;
+  const open = openTurn && { ...openTurn, from: seq, runs: [], messages: [...openTurn.messages], set: {} };
+  const header = { metadata: branch.metadata };
+  return { ...emptyView(), seq, header, messages: [...messages], open: open ?? null, interactions: [...interactions] };
+}
+
+function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "interactions" | "lastTurn"> {
+  const { seq, staged, open, interactions, turns } = view;
+  const unclosed = [...staged, ...(open ? [open] : [])].flatMap(({ messages }) => messages);
+  const lastTurn = turns.at(-1);
+  return {
+    seq,
+    messages: [...view.messages, ...unclosed],
+    interactions: interactions.slice(),
+    ...(lastTurn && { lastTurn }),
+  };
+}
+
+function runAfter(event: KeptEvent): Partial<BranchPicture> {
+  if (event.type === "turn.started" || event.type === "turn.resumed") {
+    const { runId } = event;
+    const turnId = event.type === "turn.started" ? event.id : event.turnId;
+    return { run: runId === undefined ? null : { runId, turnId } };
+  }
+  return ends.has(event.type) ? { run: null } : {};
+}
+
+const ends = new Set<string>(["turn.committed", "turn.staged", "turn.ended", "turn.discarded"]);
+
+function statusOf({ branch, run, interactions }: BranchPicture, { open }: BranchView): BranchStatus {
+  if (!branch) return "loading";
+  if (!open) return "idle";
+  if (interactions.some(({ turnId }) => turnId === open.id)) return "asking";
+  return run ? "running" : "open";
+}

@@ -1,0 +1,226 @@
+// Subscription: the events of a branch, over as many connections as it takes. It owns the cursor.
+//   C1. A kept event is handed on once, in the order of the log: the next one after the cursor, or none.
+//   C2. The cursor moves when the handler is done with an event, and not when it fails: then the event comes again.
+//   C3. One thing is handled at a time; while it is, nothing more is read.
+//   C4. It ends once: closed by its owner, or failed for good. After that no handler is called.
+
+import type { Clock } from "../base/clock.ts";
+import type { BoughEvent } from "../events/index.ts";
+import type { MessageSnapshot } from "../wire/frames.ts";
+import {
+  type Backoff,
+  type Connection,
+  type ConnectionInput,
+  type ConnectionState,
+  delayMs,
+  idleConnection,
+  step,
+} from "./connection.ts";
+import { isRemoteError, problemError, RemoteError } from "./errors.ts";
+import type { Arrival, Transport } from "./transport.ts";
+
+/** What a subscriber wants to hear. Each may be asynchronous; the next thing waits for it. */
+export interface SubscribeOptions {
+  /**
+   * The cursor: events after it come (default 0, everything). A function finds one, before the first connection and again
+   * when the branch has no such position any more.
+   */
+  readonly after?: number | ((signal: AbortSignal) => Promise<number>);
+  /** An event of the branch: kept (it has `seq`), or live and best effort. */
+  onEvent(event: BoughEvent): unknown;
+  /** An event of a subagent's branch. */
+  onChild?(event: BoughEvent): unknown;
+  /** A message in the making as it is now; replaces what was heard of it. */
+  onSnapshot?(message: MessageSnapshot): unknown;
+  /** All that was there is told; what follows happens now. */
+  onReady?(seq: number): unknown;
+  /** The connection has changed. */
+  onConnection?(connection: Connection): void;
+  /** How often in a row a handler may fail before the subscription does (default 3). */
+  readonly attempts?: number;
+  /** Closes the subscription. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SubscriptionOptions extends SubscribeOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly backoff: Backoff;
+  /** A connection that shows no sign of life for so long is dead. */
+  readonly silenceMs: number;
+}
+
+/** What a handler threw. */
+class HandlerFailure {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
+const over: ReadonlySet<ConnectionState> = new Set(["closed", "failed"]);
+
+/** A branch's events as they come, until it is closed. */
+export class Subscription {
+  readonly #options: SubscriptionOptions;
+  readonly #closing = new AbortController();
+  #connection: Connection = idleConnection;
+  #cursor: number | undefined;
+  #failures = 0;
+  /** The least wait that the server asked for. */
+  #retryMs = 0;
+  /** Resolves when it is over, with how it ended: closed, or failed with its error. Never rejects. */
+  readonly ended: Promise<Connection>;
+
+  /** Use `subscribe` of a branch. */
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
+    if (typeof options.after !== "function") this.#cursor = options.after ?? 0;
+    options.signal?.addEventListener("abort", () => this.close(), { once: true, signal: this.#closing.signal });
+    this.ended = Promise.resolve().then(() => this.#run());
+  }
+
+  /** The last kept event that was handled; where a later subscription may go on. */
+  get cursor(): number {
+    return this.#cursor ?? 0;
+  }
+
+  get connection(): Connection {
+    return this.#connection;
+  }
+
+  /** Ends it; a handler that is at work is not waited for. */
+  close(): void {
+    this.#input("close");
+    this.#closing.abort();
+  }
+
+  async #run(): Promise<Connection> {
+    if (this.#options.signal?.aborted) this.close();
+    this.#input("start");
+    while (!over.has(this.#connection.state)) {
+      if (this.#connection.state === "waiting") await this.#wait();
+      else await this.#connect();
+    }
+    this.#closing.abort();
+    return this.#connection;
+  }
+
+  async #wait(): Promise<void> {
+    const { clock, random, backoff } = this.#options;
+    const { losses, error } = this.#connection;
+    const asked = Math.max(this.#retryMs, isRemoteError(error) ? (error.retryAfterMs ?? 0) : 0);
+    await clock.sleep(delayMs(losses, backoff, random(), asked), this.#closing.signal);
+    this.#input("due");
+  }
+
+  /** One connection from its beginning to its end, whatever that is. */
+  async #connect(): Promise<void> {
+    const leaving = new AbortController();
+    const leave = () => leaving.abort();
+    this.#closing.signal.addEventListener("abort", leave, { once: true });
+    try {
+      await this.#read(leaving.signal);
+      this.#input("lost");
+    } catch (error) {
+      this.#settle(error);
+    } finally {
+      leave();
+      this.#closing.signal.removeEventListener("abort", leave);
+    }
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const { transport, after } = this.#options;
+    if (this.#cursor === undefined && typeof after === "function") this.#cursor = await this.#alive(after(signal));
+    const batches = (await this.#alive(transport.open(this.cursor, signal)))[Symbol.asyncIterator]();
+    this.#input("opened");
+    try {
+      for (let next = await this.#alive(batches.next()); !next.done; next = await this.#alive(batches.next())) {
+        for (const arrival of next.value) {
+          if (this.#connection.state !== "replaying" && this.#connection.state !== "live") return;
+          if ((await this.#take(arrival)) === "end") return;
+        }
+      }
+    } finally {
+      // Not waited for: what hangs is dropped by the signal.
+      void batches.return?.()?.catch(() => {});
+    }
+  }
+
+  /** The work's result, unless nothing comes for too long. */
+  async #alive<T>(work: Promise<T>): Promise<T> {
+    const { clock, silenceMs } = this.#options;
+    const came = new AbortController();
+    const silence = clock.sleep(silenceMs, came.signal).then(() => {
+      if (!came.signal.aborted) throw new RemoteError("unreachable", `Nothing came for ${silenceMs} ms.`);
+      return work;
+    });
+    work.catch(() => {});
+    try {
+      return await Promise.race([work, silence]);
+    } finally {
+      came.abort();
+    }
+  }
+
+  async #take(arrival: Arrival): Promise<"end" | undefined> {
+    const { onEvent, onChild, onSnapshot, onReady } = this.#options;
+    if (arrival.type === "event") return this.#event(arrival.event, onEvent);
+    if (arrival.type === "child") await this.#hand(() => onChild?.(arrival.event));
+    else if (arrival.type === "snapshot") await this.#hand(() => onSnapshot?.(arrival.message));
+    else if (arrival.type === "ready") {
+      this.#input("ready");
+      await this.#hand(() => onReady?.(arrival.seq));
+    } else if (arrival.type === "retry") this.#retryMs = arrival.ms;
+    else if (arrival.type === "reset") throw problemError(arrival.problem);
+    else if (arrival.type === "end") return "end";
+    return undefined;
+  }
+
+  async #event(event: BoughEvent, onEvent: SubscribeOptions["onEvent"]): Promise<"end" | undefined> {
+    const { seq } = event;
+    if (seq !== undefined) {
+      if (seq <= this.cursor) return undefined;
+      // C1: something is missing, so this is not the stream it should be; the next one begins at the cursor.
+      if (seq !== this.cursor + 1) return "end";
+    }
+    await this.#hand(() => onEvent(event));
+    if (seq === undefined) return undefined;
+    this.#cursor = seq;
+    this.#failures = 0;
+    this.#input("advanced");
+    return undefined;
+  }
+
+  async #hand(handle: () => unknown): Promise<void> {
+    try {
+      await handle();
+    } catch (error) {
+      throw new HandlerFailure(error);
+    }
+  }
+
+  /** What the end of a connection means. */
+  #settle(error: unknown): void {
+    const { after, attempts = 3 } = this.#options;
+    if (error instanceof HandlerFailure) {
+      this.#failures++;
+      this.#input(this.#failures >= attempts ? "refused" : "lost", error.error);
+    } else if (isRemoteError(error, "position_not_on_branch") && typeof after === "function") {
+      this.#cursor = undefined;
+      this.#input("lost", error);
+    } else {
+      // What is not the server's refusal is a broken line, or a frame cut in the middle.
+      this.#input(isRemoteError(error) && !error.retryable ? "refused" : "lost", error);
+    }
+  }
+
+  #input(input: ConnectionInput, error?: unknown): void {
+    const before = this.#connection;
+    this.#connection = step(before, input, error);
+    const { state } = this.#connection;
+    if (state !== before.state) this.#options.onConnection?.(this.#connection);
+  }
+}
