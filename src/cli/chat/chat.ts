@@ -40,6 +40,7 @@ export class Chat implements Talk {
     this.#input = input;
     this.#terminal = terminal;
     this.#questioner = new Questioner({ conversation, input, screen });
+    conversation.onNotice = (text) => screen.note(text);
     input.onInterrupt = () => this.#interrupt();
     signal.addEventListener("abort", () => this.leave());
   }
@@ -73,10 +74,11 @@ export class Chat implements Talk {
     this.#place = place;
     this.#isInterrupted = false;
     if (!place) return;
-    const { messages, before, isOpen, interactions } = await this.conversation.look(place, recent);
+    const { messages, before, open, interactions } = await this.conversation.look(place, recent);
     this.screen.tell({ type: "place", ...place });
-    if (messages.length > 0) this.screen.tell({ type: "history", messages, before });
-    if (!isOpen) return;
+    const all = [...messages, ...(open ?? [])];
+    if (all.length > 0) this.screen.tell({ type: "history", messages: all, before });
+    if (!open) return;
     this.screen.note("The last turn has no end yet; it goes on.");
     for (const interaction of interactions) this.#questioner.add(place, interaction);
     await this.#follow(place, this.conversation.run(place, undefined));

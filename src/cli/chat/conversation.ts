@@ -24,16 +24,21 @@ export interface Picture {
   readonly messages: readonly Message[];
   /** How many came before them. */
   readonly before: number;
-  /** Whether the newest turn has no end: somebody works on it, or it was left behind. */
-  readonly isOpen: boolean;
+  /** The messages of a turn that has no end: somebody works on it, or it was left behind. */
+  readonly open?: readonly Message[];
   /** Questions that wait for an answer. */
   readonly interactions: readonly Interaction[];
 }
+
+/** The facts that end a turn. */
+export const turnEnds: ReadonlySet<string> = new Set(["turn.committed", "turn.ended", "turn.staged", "turn.discarded"]);
 
 export interface Conversation {
   readonly agentId: string;
   /** Lines for the person: who speaks, and where it is kept. */
   readonly about: readonly string[];
+  /** Told of what happens beside the conversation, such as a lost connection. */
+  onNotice: (text: string) => void;
   sessions(limit: number): Promise<readonly SessionLine[]>;
   /** The session of that id, made if need be; without an id a new one. */
   openSession(sessionId: string | undefined): Promise<string>;

@@ -6,11 +6,12 @@ import type { JsonObject } from "../../base/json.ts";
 import type { BoughEvent } from "../../events/index.ts";
 import type { BranchRef, Store } from "../../log/store.ts";
 import { NamespacedStore } from "../../server/namespace.ts";
-import type { BranchLine, Conversation, Picture, SessionLine } from "./conversation.ts";
+import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
 export class LocalConversation implements Conversation {
   readonly agentId: string;
   readonly about: readonly string[];
+  onNotice: (text: string) => void = () => {};
   readonly #agent: Agent;
   readonly #store: Store;
 
@@ -52,8 +53,8 @@ export class LocalConversation implements Conversation {
     return {
       messages,
       before: branch.messages.length - messages.length,
-      isOpen: branch.uncommittedTurn !== undefined,
       interactions: branch.interactions,
+      ...(branch.uncommittedTurn && { open: branch.uncommittedTurn.messages }),
     };
   }
 
@@ -93,10 +94,10 @@ export class LocalConversation implements Conversation {
   async *#watch(ref: BranchRef): AsyncIterable<BoughEvent> {
     const { seq, uncommittedTurn } = await this.#agent.loadBranch(ref.sessionId, ref.branchId);
     if (!uncommittedTurn) return;
-    const ends = new Set(["turn.committed", "turn.ended", "turn.staged", "turn.discarded", "branch.reverted"]);
+    this.onNotice("Another process works on it; what it writes is shown.");
     for await (const event of this.#agent.watch(ref, { after: seq })) {
       yield event;
-      if (ends.has(event.type)) return;
+      if (turnEnds.has(event.type) && event.turnId === uncommittedTurn.id) return;
     }
   }
 }

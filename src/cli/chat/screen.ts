@@ -43,7 +43,7 @@ export class TextScreen implements Screen {
   constructor({ terminal, agentId, isInteractive }: { terminal: Terminal; agentId: string; isInteractive: boolean }) {
     this.#terminal = terminal;
     this.#aside = isInteractive ? (line) => terminal.print(line) : (line) => terminal.note(line);
-    this.#speaker = isInteractive ? `${terminal.paint("green", visible(agentId))} ` : "";
+    this.#speaker = isInteractive ? `${terminal.paint("green", visible(agentId))} › ` : "";
   }
 
   show(event: BoughEvent): void {
@@ -173,7 +173,7 @@ export class TextScreen implements Screen {
 
   #ended({ status, error, reason }: Extract<BoughEvent, { type: "turn.ended" }>): void {
     if (status === "interrupted") {
-      this.#line("yellow", `(interrupted${reason ? `: ${visible(reason)}` : ""})`);
+      this.#line("yellow", `(interrupted${reason && reason !== status ? `: ${visible(reason)}` : ""})`);
       return;
     }
     const { message = "The run failed.", code } = (error ?? {}) as { message?: string; code?: string };

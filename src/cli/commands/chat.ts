@@ -1,10 +1,12 @@
 import { BoughError } from "../../base/errors.ts";
+import { createClient } from "../../client/index.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { Chat } from "../chat/chat.ts";
 import type { Conversation } from "../chat/conversation.ts";
 import { openInput } from "../chat/input.ts";
 import { JsonScreen } from "../chat/json-screen.ts";
 import { LocalConversation } from "../chat/local.ts";
+import { RemoteConversation } from "../chat/remote.ts";
 import { TextScreen } from "../chat/screen.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg } from "../command.ts";
 import { configArg, prepareSetup, showStore } from "../config/setup.ts";
@@ -62,11 +64,32 @@ export const chat = defineCommand({
 });
 
 async function openConversation({ args }: ChatCall): Promise<Conversation> {
+  if (args.url !== undefined) return openRemote(args.url, args);
+  if (args.token !== undefined) throw misuse("--token goes with --url.");
   const setup = await prepareSetup(args);
   const agentId = chooseAgent(args.agent, Object.keys(setup.agents));
   const store = await openOwnStore(setup.store);
   const about = [`${agentId}: ${setup.about[agentId]}`, `Kept in ${showStore(setup.store)}.`];
   return new LocalConversation({ agentId, options: setup.agents[agentId]!, store, about });
+}
+
+async function openRemote(given: string, args: ChatCall["args"]): Promise<Conversation> {
+  if (args.store !== undefined || args.config !== undefined) {
+    throw misuse("A server has its own store and configuration: --url goes without --store and --config.");
+  }
+  const parsed = URL.canParse(given) ? new URL(given) : undefined;
+  if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
+    throw misuse("--url is an http:// or https:// URL.");
+  const token = args.token ?? new URLSearchParams(parsed.hash.slice(1)).get("token") ?? process.env.BOUGH_TOKEN;
+  parsed.hash = "";
+  const url = parsed.href.replace(/\/+$/, "");
+  const client = createClient({ url, ...(token && { token }) });
+  const agents = await client.listAgents();
+  const agentId = chooseAgent(
+    args.agent,
+    agents.map(({ id }) => id),
+  );
+  return new RemoteConversation({ client, agentId, url });
 }
 
 function chooseAgent(named: string | undefined, ids: readonly string[]): string {
