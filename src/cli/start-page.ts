@@ -17,10 +17,10 @@ a { color: var(--leaf); }
 ul { margin: 0; padding: 0; list-style: none; border-top: 1px solid var(--line); }
 li { display: flex; justify-content: space-between; gap: 1rem; padding: .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 li span { color: var(--soft); white-space: nowrap; }
-pre { margin: .4rem 0 1rem; padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--code); overflow-x: auto; font: 13px/1.5 ui-monospace, monospace; }
+pre { margin: .4rem 0 1rem; padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--code); white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.5 ui-monospace, monospace; }
 `;
 
-const script = `
+const script = String.raw`
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
 const at = (id) => document.getElementById(id);
 const own = token || "TOKEN";
@@ -40,15 +40,17 @@ const list = (id, rows, nothing) => {
   }));
 };
 const say = (agent) => {
-  const scope = "/agents/" + encodeURIComponent(agent) + "/sessions/hello/branches/main";
-  const curl = "curl -sH 'authorization: Bearer " + own + "' -H 'content-type: application/json' " + location.origin;
-  at("chat").textContent = "npx bough chat --url " + location.origin + "/#token=" + own;
+  const scope = location.origin + "/agents/" + encodeURIComponent(agent).replace(/'/g, "%27") + "/sessions/hello/branches/main";
+  at("chat").textContent = "npx bough chat --url '" + location.origin + "/#token=" + own + "'";
   at("curl").textContent = [
-    curl + "/sessions -d '{\\"sessionId\\":\\"hello\\"}'",
-    curl + scope + "/inputs -d '{\\"input\\":\\"What time is it?\\"}'",
-    curl + scope + "/state",
-    curl + scope + "/events/live -N",
-  ].join("\\n\\n");
+    "auth='authorization: Bearer " + own + "'",
+    "json='content-type: application/json'",
+    "",
+    'curl -H "$auth" -H "$json" ' + location.origin + "/sessions -d '{\"sessionId\":\"hello\"}'",
+    'curl -H "$auth" -H "$json" ' + scope + "/inputs -d '{\"input\":\"What time is it?\"}'",
+    'curl -H "$auth" ' + scope + "/state",
+    'curl -H "$auth" -N ' + scope + "/events/live",
+  ].join("\n");
 };
 const show = async () => {
   const [{ agents }, { sessions }] = await Promise.all([ask("/agents"), ask("/sessions?limit=8")]);

@@ -5,7 +5,7 @@ import { textOf } from "../../events/index.ts";
 import { count, moment, type Terminal, visible } from "../terminal.ts";
 import type { BranchLine, SessionLine } from "./conversation.ts";
 import type { Form, Question } from "./questions.ts";
-import { oneLine, SafeStream, safeText } from "./text.ts";
+import { oneLine, SafeStream, safeText, WordFlow } from "./text.ts";
 
 /** What a command of the chat found or did. */
 export type Finding =
@@ -33,9 +33,12 @@ export class TextScreen implements Screen {
   readonly #terminal: Terminal;
   /** Where what is not the agent's words goes: a pipe carries those only. */
   readonly #aside: (line: string) => void;
-  readonly #speaker: string;
+  /** Who speaks; a pipe knows. */
+  readonly #speaker: string | undefined;
   /** What was shown of the message that is being written, and its id. */
-  #message = { id: "", text: "", stream: new SafeStream() };
+  #message = { id: "", text: "" };
+  readonly #safe = new SafeStream();
+  #flow: WordFlow | undefined;
   #isMidLine = false;
   #isReasoning = false;
   #waiting: (() => void)[] | undefined;
@@ -43,7 +46,7 @@ export class TextScreen implements Screen {
   constructor({ terminal, agentId, isInteractive }: { terminal: Terminal; agentId: string; isInteractive: boolean }) {
     this.#terminal = terminal;
     this.#aside = isInteractive ? (line) => terminal.print(line) : (line) => terminal.note(line);
-    this.#speaker = isInteractive ? `${terminal.paint("green", visible(agentId))} › ` : "";
+    this.#speaker = isInteractive ? visible(agentId) : undefined;
   }
 
   show(event: BoughEvent): void {
@@ -130,14 +133,25 @@ export class TextScreen implements Screen {
   }
 
   #speak(id: string, piece: string): void {
-    if (this.#message.id !== id) {
-      this.#endLine();
-      this.#message = { id, text: "", stream: new SafeStream() };
-    }
-    if (this.#message.text === "") this.#terminal.write(this.#speaker);
+    if (this.#message.id !== id || this.#isReasoning) this.#endLine();
+    if (this.#message.id !== id) this.#message = { id, text: "" };
+    if (!this.#isMidLine) this.#begin();
     this.#message.text += piece;
-    this.#terminal.write(this.#message.stream.write(piece));
+    this.#put(this.#safe.write(piece));
     this.#isMidLine = true;
+  }
+
+  #begin(): void {
+    if (this.#speaker === undefined) return;
+    const { terminal, speaker } = { terminal: this.#terminal, speaker: this.#speaker };
+    terminal.write(`${terminal.paint("green", speaker)} › `);
+    const column = speaker.length + 3;
+    this.#flow = new WordFlow({ write: (text) => terminal.write(text), width: terminal.columns, column });
+  }
+
+  #put(text: string): void {
+    if (this.#flow) this.#flow.write(text);
+    else this.#terminal.write(text);
   }
 
   #think(piece: string): void {
@@ -187,8 +201,9 @@ export class TextScreen implements Screen {
 
   #endLine(): void {
     this.#isReasoning = false;
-    const rest = this.#message.stream.end();
-    if (rest) this.#terminal.write(rest);
+    this.#put(this.#safe.end());
+    this.#flow?.end();
+    this.#flow = undefined;
     if (this.#isMidLine) this.#terminal.write("\n");
     this.#isMidLine = false;
   }

@@ -119,16 +119,17 @@ function greet({ terminal }: ChatCall, { about }: Conversation): void {
   terminal.print(terminal.paint("dim", "/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.\n"));
 }
 
-/** How to come back; the words are those a shell takes. */
-function sayGoodbye({ terminal }: ChatCall, place: BranchRef | undefined): void {
+/** How to come back, in the words that a shell takes; a token is no business of the screen. */
+function sayGoodbye({ args, terminal }: ChatCall, place: BranchRef | undefined): void {
   if (!place) return;
-  const words = [
-    `--session ${quote(place.sessionId)}`,
-    ...(place.branchId === "main" ? [] : [`--branch ${quote(place.branchId)}`]),
-  ];
-  terminal.print(terminal.paint("dim", `To go on: bough chat … ${words.join(" ")}`));
+  const { url, config, store, agent } = args;
+  const where = url === undefined ? { config, store } : { url: url.replace(/#.*/, ""), token: "…" };
+  const branch = place.branchId === "main" ? undefined : place.branchId;
+  const words = Object.entries({ ...where, agent, session: place.sessionId, branch });
+  const said = words.flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${quote(value)}`]));
+  terminal.print(terminal.paint("dim", `To go on: bough chat ${said.join(" ")}`));
 }
 
 function quote(word: string): string {
-  return /^[\w.-]+$/.test(word) ? word : `'${visible(word).replaceAll("'", "'\\''")}'`;
+  return /^[\w.:/…-]+$/.test(word) ? word : `'${visible(word).replaceAll("'", "'\\''")}'`;
 }
