@@ -53,7 +53,9 @@ export class Feeds {
     return this.#stream(ref, this.#watch(ref, seq), after, options);
   }
 
-  close(): void {
+  /** Ends all streams, once they were told all that is in the log. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#watched.values()].map(({ feed }) => feed.settle()));
     for (const { feed } of this.#watched.values()) feed.close("closing");
     this.#watched.clear();
   }

@@ -69,10 +69,26 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       await server.close(closing);
       sockets.close();
+      await flushed(http, closed);
       http.closeAllConnections();
       await closed;
     },
   };
+}
+
+/** How long readers may take to get the last of what they were sent. */
+const flushMs = 1000;
+
+/** Resolves when no answer is under way any more, or has been for too long. */
+async function flushed(http: HttpServer, closed: Promise<void>): Promise<void> {
+  const sweep = setInterval(() => http.closeIdleConnections(), 20);
+  let late: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    late = setTimeout(resolve, flushMs);
+  });
+  await Promise.race([closed, over]);
+  clearInterval(sweep);
+  clearTimeout(late);
 }
 
 async function upgrade(
