@@ -108,7 +108,7 @@ describe("bough serve", () => {
 
     const second = await serveIn(cwd, { words });
     await second.started.says("A run was cut off and will be taken up.");
-    await second.until(async () => (await second.ask("GET", `${scope}/runs/active`)).body === null);
+    await second.until(async () => (await second.ask("GET", `${scope}/state`)).body.openTurn === undefined);
 
     const { messages } = (await second.ask("GET", `${scope}/state`)).body;
     expect(messages.at(-1)).toMatchObject({ role: "assistant", content: [{ type: "text", text: "Both are done." }] });
@@ -178,6 +178,11 @@ describe("bough.config", () => {
     ["bough.config.json", '{"agents":{"a":{"model":"nobody/x"}}}', 'agents.a: There is no provider "nobody"'],
     ["bough.config.json", '{"agents":{"a/b":{"model":"x/y"}}}', '"a/b" can\'t be the id of an agent'],
     ["bough.config.json", '{"port":"x","agents":{"a":{"model":"openai/y"}}}', "bough.config.json: port is a number."],
+    [
+      "bough.config.mjs",
+      "export default { agents: { a: { model: {} } } };",
+      "agents.a: The model is no AI SDK language",
+    ],
     ["bough.config.mjs", "export const x = 1;", "bough.config.mjs has no default export"],
     ["bough.config.mjs", "throw new Error('no luck');", "bough.config.mjs can't be loaded: no luck"],
     ["bough.config.mjs", "export default { agents: { a: () => null } };", "bough.config.mjs: agents.a is an object."],
@@ -188,7 +193,7 @@ describe("bough.config", () => {
     ],
     [
       "bough.config.mjs",
-      "export default { agents: { a: { model: {}, limits: { iterations: 0 } } } };",
+      "const model = { specificationVersion: 'v4', doStream() {} }; export default { agents: { a: { model, limits: { iterations: 0 } } } };",
       "bough.config.mjs: agents.a: limits.iterations is a count from 1 on.",
     ],
   ])("%s with %s is refused with file and field", async (file, text, sentence) => {

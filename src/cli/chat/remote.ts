@@ -15,10 +15,14 @@ export class RemoteConversation implements Conversation {
   readonly about: readonly string[];
   onNotice: (text: string) => void = () => {};
   readonly #client: Client;
+  readonly #attempts: number;
   readonly #closing = new AbortController();
 
-  constructor({ client, agentId, url }: { client: Client; agentId: string; url: string }) {
+  /** `attempts` says how often in a row a lost connection is looked for before that is a failure. */
+  constructor(given: { client: Client; agentId: string; url: string; attempts: number }) {
+    const { client, agentId, url, attempts } = given;
     this.#client = client;
+    this.#attempts = attempts;
     this.agentId = agentId;
     this.about = [`${agentId}, served at ${url}.`];
   }
@@ -126,7 +130,8 @@ export class RemoteConversation implements Conversation {
           if (rest) events.push(rest);
         },
         onReady: () => resolve(events),
-        onConnection: ({ state }) => {
+        onConnection: ({ state, losses, error }) => {
+          if (state === "waiting" && losses > this.#attempts) events.close({ error });
           if (state === "waiting" && !isLost) this.onNotice("The connection is lost; trying again …");
           if (state === "live" && isLost) this.onNotice("Connected again.");
           if (state === "waiting" || state === "live") isLost = state === "waiting";

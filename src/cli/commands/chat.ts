@@ -42,8 +42,8 @@ export const chat = defineCommand({
   async run(call) {
     const { args, terminal, signal } = call;
     if (args.branch !== undefined && args.session === undefined) throw misuse("--branch goes with --session.");
-    const conversation = await openConversation(call);
     const isInteractive = terminal.isInteractive && process.stdout.isTTY === true && !args.json;
+    const conversation = await openConversation(call, isInteractive);
     const screen = args.json
       ? new JsonScreen(terminal)
       : new TextScreen({ terminal, agentId: conversation.agentId, isInteractive });
@@ -63,8 +63,12 @@ export const chat = defineCommand({
   },
 });
 
-async function openConversation({ args }: ChatCall): Promise<Conversation> {
-  if (args.url !== undefined) return openRemote(args.url, args);
+/** Half a minute or so: a person sees that it is lost and can leave, a script has to come to an end. */
+const scriptAttempts = 6;
+
+async function openConversation({ args }: ChatCall, isInteractive: boolean): Promise<Conversation> {
+  const attempts = isInteractive ? Number.POSITIVE_INFINITY : scriptAttempts;
+  if (args.url !== undefined) return openRemote(args.url, args, attempts);
   if (args.token !== undefined) throw misuse("--token goes with --url.");
   const setup = await prepareSetup(args);
   const agentId = chooseAgent(args.agent, Object.keys(setup.agents));
@@ -73,7 +77,7 @@ async function openConversation({ args }: ChatCall): Promise<Conversation> {
   return new LocalConversation({ agentId, options: setup.agents[agentId]!, store, about });
 }
 
-async function openRemote(given: string, args: ChatCall["args"]): Promise<Conversation> {
+async function openRemote(given: string, args: ChatCall["args"], attempts: number): Promise<Conversation> {
   if (args.store !== undefined || args.config !== undefined) {
     throw misuse("A server has its own store and configuration: --url goes without --store and --config.");
   }
@@ -89,7 +93,7 @@ async function openRemote(given: string, args: ChatCall["args"]): Promise<Conver
     args.agent,
     agents.map(({ id }) => id),
   );
-  return new RemoteConversation({ client, agentId, url });
+  return new RemoteConversation({ client, agentId, url, attempts });
 }
 
 function chooseAgent(named: string | undefined, ids: readonly string[]): string {

@@ -86,8 +86,8 @@ async function checkAgent(id: string, given: unknown, { file, isJson }: { file: 
   try {
     const made = typeof given === "function" ? await given() : given;
     const options = check(isJson ? jsonAgentFields : agentFields, made, { file, path }) as ConfiguredAgent;
-    if (typeof options.model === "string") await resolveModel(options.model);
-    // Says what is wrong with the rest of it now, and not at the first run.
+    // What is wrong with it is said now, and not at the first run.
+    await resolveModel(options.model);
     await createAgent(options).close();
     return options;
   } catch (error) {
