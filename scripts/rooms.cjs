@@ -18,7 +18,7 @@ const levels = {
 const shut = { "stores/*": ["events"] };
 
 /** What runs in a browser, with everything it reaches. */
-const browserRooms = ["events", "projection", "wire", "client"];
+const browserRooms = ["events", "projection", "wire", "client", "react"];
 
 /** From this level up, code may take time, chance and files from the platform; below, they come in through ports. */
 const impureFrom = 7;

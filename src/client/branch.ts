@@ -103,7 +103,8 @@ export class BranchHandle {
   watch(options: WatchOptions = {}): LiveBranch {
     const { clock, random, backoff } = this.#context;
     const respond = (id: string, answer: JsonObject) => this.respond(id, answer);
-    const { tools = {} } = options;
+    const { tools: given = {} } = options;
+    const tools = typeof given === "function" ? given : () => given;
     return new LiveBranch(
       this,
       options,

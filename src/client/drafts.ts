@@ -60,13 +60,12 @@ export class Drafts {
   #toolInput(event: Delta & { callId: string }, toolName?: string, text = ""): void {
     const draft = this.#of(event);
     const known = draft.toolInputs.find(({ callId }) => callId === event.callId);
-    const input = {
-      callId: event.callId,
-      toolName: toolName ?? known?.toolName ?? "",
-      text: (known?.text ?? "") + text,
-    };
-    const others = draft.toolInputs.filter((each) => each !== known);
-    this.#put({ ...draft, toolInputs: [...others, input] });
+    const { callId } = event;
+    const input = { callId, toolName: toolName ?? known?.toolName ?? "", text: (known?.text ?? "") + text };
+    const toolInputs = known
+      ? draft.toolInputs.map((each) => (each === known ? input : each))
+      : [...draft.toolInputs, input];
+    this.#put({ ...draft, toolInputs });
   }
 
   #of({ messageId, turnId }: Delta): Draft {

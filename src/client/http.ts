@@ -44,7 +44,9 @@ export class Http {
   async json<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     return this.#repeat(method, options, async (signal) => {
       const response = await this.send(method, path, { ...options, signal });
-      return (response.status === 204 ? undefined : await response.json()) as T;
+      if (response.status === 204) return undefined as T;
+      // A body that breaks off is no answer either.
+      return (await response.json().catch(rejectAs(signal))) as T;
     });
   }
 
@@ -69,9 +71,7 @@ export class Http {
         ...(bytes !== undefined && { body: bytes as Blob }),
         ...(signal && { signal }),
       })
-      .catch((error: unknown) => {
-        throw signal?.aborted ? signal.reason : unreachable(error);
-      });
+      .catch(rejectAs(signal));
     if (answer.ok) return answer;
     throw await refusalOf(answer);
   }
@@ -121,13 +121,17 @@ export class Http {
     if (!bytes) void clock.sleep(timeoutMs, over.signal).then(() => over.signal.aborted || late());
     try {
       return await ask(asked.signal);
-    } catch (error) {
-      // A body that breaks off is no answer either.
-      throw asked.signal.aborted || isRemoteError(error) ? error : unreachable(error);
     } finally {
       over.abort();
     }
   }
+}
+
+/** Who called it off says why; otherwise nobody was reached. */
+function rejectAs(signal: AbortSignal | undefined): (error: unknown) => never {
+  return (error) => {
+    throw signal?.aborted ? signal.reason : unreachable(error);
+  };
 }
 
 function unreachable(cause: unknown): RemoteError {

@@ -44,8 +44,8 @@ export interface BranchPicture {
 export interface WatchOptions {
   /** How many messages of closed turns to begin with (default 200, at most 1000). */
   readonly last?: number;
-  /** Tools that are run here. */
-  readonly tools?: ClientTools;
+  /** Tools that are run here; a function is asked for each call which there are. */
+  readonly tools?: ClientTools | (() => ClientTools);
 }
 
 /** What a picture is made from: a branch's handle. */
@@ -137,6 +137,9 @@ export class LiveBranch {
     this.#view = viewOf(state);
     const { branch, activeRun } = state;
     const run = activeRun && { runId: activeRun.runId, turnId: activeRun.turnId };
+    // What failed before does not any more.
+    const { error: _error, ...before } = this.#picture;
+    this.#picture = before;
     this.#show({ branch, run }, true);
     return state.seq;
   }

@@ -27,7 +27,7 @@ export interface ClientTool {
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
 export interface ToolRunnerOptions {
-  readonly tools: ClientTools;
+  tools(): ClientTools;
   respond(interactionId: string, answer: JsonObject): Promise<unknown>;
   /** A refusal that is not about who was first. */
   onError(error: unknown): void;
@@ -52,9 +52,10 @@ export class ToolRunner {
       this.#working.delete(id);
     }
     for (const interaction of open) {
+      if (interaction.kind !== "client-tool" || this.#working.has(interaction.id)) continue;
+      const tools = this.#options.tools();
       const name = String(interaction.request.toolName);
-      const isOurs = interaction.kind === "client-tool" && Object.hasOwn(this.#options.tools, name);
-      if (isOurs && !this.#working.has(interaction.id)) void this.#work(interaction, this.#options.tools[name]!);
+      if (Object.hasOwn(tools, name)) void this.#work(interaction, tools[name]!);
     }
   }
 

@@ -4,7 +4,14 @@
 //   K2. Whether the client may still do what it asks is looked up for every frame, and now and then without one.
 //   K3. A connection that takes nothing for a whole heartbeat, or gives no sign of life, is dropped.
 
-import { type ClientFrame, clientFrameSchema, closeCodes, type Frame, type ReplyFrame } from "../wire/index.ts";
+import {
+  type ClientFrame,
+  clientFrameSchema,
+  closeCodes,
+  type Frame,
+  heartbeatFrame,
+  type ReplyFrame,
+} from "../wire/index.ts";
 import { parse, parseJson } from "./body.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
@@ -41,6 +48,8 @@ export class Socket {
   #reader: Reader | undefined;
   #isSending = false;
   #isAlive = true;
+  /** Nothing was sent since the last look. */
+  #isQuiet = true;
   #waiting = 0;
   #work = Promise.resolve();
 
@@ -84,6 +93,9 @@ export class Socket {
     this.#isAlive = false;
     connection.ping();
     if (!(await held.isAllowed())) this.#reader?.end("unauthorized");
+    // A connection that is gone is noticed by its end.
+    else if (this.#isQuiet) await connection.send(heartbeatFrame).catch(() => {});
+    this.#isQuiet = true;
   }
 
   async #stream(): Promise<void> {
@@ -114,6 +126,7 @@ export class Socket {
 
   async #send(text: string): Promise<void> {
     this.#isSending = true;
+    this.#isQuiet = false;
     await this.#options.connection.send(text);
     this.#isSending = false;
   }

@@ -36,6 +36,9 @@ export interface ReplyFrame {
   readonly body: unknown;
 }
 
+/** What only a WebSocket carries, too: a sign of life, since a page can't see pings. */
+export const heartbeatFrame = '{"type":"heartbeat"}';
+
 /** WebSocket close codes. */
 export const closeCodes = {
   normal: 1000,

@@ -128,11 +128,14 @@ function fileOf(name: string): string {
   return join(folder, name, examples[name]?.file ?? `${name}.mjs`);
 }
 
-test("every example is run here", () => {
+/** Shown in a browser, by test/react. */
+const pages = ["react-chat"];
+
+test("every example is run here or in a browser", () => {
   const folders = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
     .map(({ name }) => name);
-  expect(folders.sort()).toEqual(Object.keys(examples).sort());
+  expect(folders.sort()).toEqual([...Object.keys(examples), ...pages].sort());
 });
 
 describe.each(Object.entries(examples))("%s", (name, { shows, hides }) => {

@@ -16,14 +16,19 @@ function namesIn(code: string): string[] {
   return Object.keys(runInContext(`${code};bundle`, context)).sort();
 }
 
+/** What a page may have to load, in bytes when gzipped. */
+const most: Record<string, number> = { "bough/client": 12 * 1024, "bough/react": 4 * 1024 };
+
 const browserSubpaths = subpaths.filter(({ name }) => browserRooms.includes(name.replace("bough/", "")));
 
 test.each(browserSubpaths)("$name runs in a browser", async (subpath) => {
   const { code, builtins } = await bundleForBrowser(subpath.path);
   expect(builtins, "Node builtins can't be had in a browser").toEqual([]);
   expect(namesIn(code)).toEqual(await runtimeNames(subpath));
+  const gzipped = gzipSync(code).length;
+  expect(gzipped).toBeLessThanOrEqual(most[subpath.name] ?? Number.POSITIVE_INFINITY);
   const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} kB`;
-  console.log(`${subpath.name} for the browser: ${kb(code.length)} minified, ${kb(gzipSync(code).length)} gzipped`);
+  console.log(`${subpath.name} for the browser: ${kb(code.length)} minified, ${kb(gzipped)} gzipped`);
 });
 
 test("a builtin is seen, however far away it is imported", async () => {

@@ -27,6 +27,8 @@ export async function bundleForBrowser(entry: string): Promise<Bundle> {
     configFile: false,
     logLevel: "silent",
     plugins: [watch],
+    // An application's build does this by itself, a library's does not; React asks for it.
+    define: { "process.env.NODE_ENV": '"production"' },
     build: { write: false, target: "es2022", lib: { entry, formats: ["iife"], name: "bundle" } },
   });
   if (!Array.isArray(result) || !result[0]) throw new Error("vite gave no bundle.");

@@ -31,7 +31,7 @@ test("2.1 a page is shown to anybody, and lets nothing run but what is its own",
   expect(shown).toMatchObject({ status: 200, body: page });
   expect(shown.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(shown.headers.get("content-security-policy")).toBe(
-    "default-src 'none'; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='; style-src 'sha256-8aUA1hmLyBuDGhyzfmDWmxFxC7ItKBCqXBCgPVVSXoQ='; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='; style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
   expect(shown.headers.get("x-frame-options")).toBe("DENY");
   expectProblem(await ask("GET", "/health", undefined, anybody), 401, "unauthorized");

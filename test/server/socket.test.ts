@@ -197,3 +197,11 @@ test("7.4 a connection that gives no sign of life is dropped", async () => {
   client.ws.resume();
   expect(await until(() => client.closed)).toMatchObject({ code: 1006 });
 });
+
+test("7.4 a quiet socket shows signs of life that a page can see", async () => {
+  const g = await given([], { limits: { heartbeatMs: 30 } });
+  const client = await open(g);
+  await client.until(isReady);
+  await client.until(({ type }) => (type as string) === "heartbeat");
+  expect(client.closed).toBeUndefined();
+});

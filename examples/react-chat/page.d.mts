@@ -1,0 +1,1 @@
+export function servePage(mode?: "production" | "development"): Promise<{ origin: string; close(): void }>;
