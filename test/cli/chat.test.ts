@@ -204,6 +204,23 @@ describe("bough chat with a server", () => {
     expect(readFileSync(join(cwd, ".bough/notes.md"), "utf8")).toBe("- remote\n");
   });
 
+  test("takes a question off the screen that somebody else has answered", async () => {
+    const { url, token, ask, until } = await serveIn(scratch());
+    const talk = start(scratch(), ["chat", "--url", `${url}/#token=${token}`, "--session", "s"], noKeys);
+    talk.child.stdin.write("Note: shared\n");
+    await talk.says("? write_note asks for permission");
+    const scope = "/agents/demo/sessions/s/branches/main";
+    const [{ id }] = (await ask("GET", `${scope}/state`)).body.interactions;
+    await ask("POST", `${scope}/responses`, { interactionId: id, answer: { approved: false, reason: "not here" } });
+    await talk.says("I did not do it: not here");
+    await until(async () => (await ask("GET", `${scope}/state`)).body.openTurn === undefined);
+    // A line that comes now is no answer any more.
+    talk.child.stdin.end("What time is it?\n");
+    const { code, stdout } = await talk.ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/not here\nIt is \d/);
+  });
+
   test("is refused without the right token, in one sentence", async () => {
     const { url } = await serveIn(scratch());
     const { code, stderr } = await chat(scratch(), ["Hello"], "--url", url, "--token", "wrong-wrong-wrong-wrong");

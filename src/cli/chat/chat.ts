@@ -6,7 +6,7 @@
 import { BoughError } from "../../base/errors.ts";
 import type { BoughEvent } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
-import type { Terminal } from "../terminal.ts";
+import { type Terminal, visible } from "../terminal.ts";
 import { runSlash, type Talk } from "./commands.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Input } from "./input.ts";
@@ -29,6 +29,8 @@ export class Chat implements Talk {
   readonly #terminal: Terminal;
   readonly #questioner: Questioner;
   readonly #left = new AbortController();
+  /** Resolves when somebody wants to leave. */
+  readonly #leaving: Promise<undefined>;
   #place: BranchRef | undefined;
   #isRunning = false;
   #isInterrupted = false;
@@ -42,7 +44,10 @@ export class Chat implements Talk {
     this.#questioner = new Questioner({ conversation, input, screen });
     conversation.onNotice = (text) => screen.note(text);
     input.onInterrupt = () => this.#interrupt();
-    signal.addEventListener("abort", () => this.leave());
+    this.#leaving = new Promise((resolve) => {
+      this.#left.signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    });
+    signal.addEventListener("abort", () => this.leave(), { once: true });
   }
 
   get place(): BranchRef | undefined {
@@ -94,12 +99,10 @@ export class Chat implements Talk {
   async #follow(place: BranchRef, events: AsyncIterable<BoughEvent>): Promise<void> {
     this.#isRunning = true;
     this.#isInterrupted = false;
-    const { signal } = this.#left;
     const reading = events[Symbol.asyncIterator]();
-    const over = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
     try {
       for (;;) {
-        const next = await Promise.race([reading.next(), over]);
+        const next = await Promise.race([reading.next(), this.#leaving]);
         if (!next || next.done) break;
         this.#show(place, next.value);
       }
@@ -146,6 +149,6 @@ export class Chat implements Talk {
   get #prompt(): string {
     const { paint } = this.#terminal;
     const branch = this.#place?.branchId;
-    return `${paint("bold", branch === undefined || branch === "main" ? "you" : `you (${branch})`)} › `;
+    return `${paint("bold", branch === undefined || branch === "main" ? "you" : `you (${visible(branch)})`)} › `;
   }
 }

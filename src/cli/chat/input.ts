@@ -46,8 +46,12 @@ class Lines {
   async next(signal: AbortSignal | undefined): Promise<string | undefined> {
     while (this.#lines.length === 0 && !this.#isEnded && !signal?.aborted) {
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        signal?.addEventListener("abort", () => resolve(), { once: true });
+        const wake = () => {
+          signal?.removeEventListener("abort", wake);
+          resolve();
+        };
+        this.#wake = wake;
+        signal?.addEventListener("abort", wake);
       });
     }
     return signal?.aborted ? undefined : this.#lines.shift();

@@ -65,8 +65,7 @@ export class Questioner {
   async #ask({ place, question, over }: Asked): Promise<void> {
     const form = formOf(question);
     this.#screen.ask(question, form);
-    this.#screen.pause();
-    const answer = await this.#read(form, over.signal).finally(() => this.#screen.resume());
+    const answer = await this.#read(form, over.signal);
     if (!answer) return;
     try {
       await this.#conversation.respond(place, question.id, answer);
@@ -79,7 +78,10 @@ export class Questioner {
 
   async #read(form: Form, signal: AbortSignal): Promise<Form["nobody"] | undefined> {
     while (!signal.aborted) {
-      const line = await this.#input.line(`  ${form.prompt} › `, { signal, isFresh: true });
+      this.#screen.pause();
+      const line = await this.#input
+        .line(`  ${form.prompt} › `, { signal, isFresh: true })
+        .finally(() => this.#screen.resume());
       if (signal.aborted) return undefined;
       if (line === undefined) return form.nobody;
       const reading = form.read(line);

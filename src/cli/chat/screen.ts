@@ -50,8 +50,7 @@ export class TextScreen implements Screen {
   }
 
   show(event: BoughEvent): void {
-    if (this.#waiting) this.#waiting.push(() => this.#show(event));
-    else this.#show(event);
+    this.#soon(() => this.#show(event));
   }
 
   pause(): void {
@@ -66,7 +65,7 @@ export class TextScreen implements Screen {
   }
 
   note(text: string): void {
-    this.#line("dim", text);
+    this.#soon(() => this.#line("dim", text));
   }
 
   problem({ message, code }: { message: string; code?: string }): void {
@@ -81,6 +80,11 @@ export class TextScreen implements Screen {
 
   tell(finding: Finding): void {
     for (const line of this.#linesOf(finding)) this.#terminal.print(line);
+  }
+
+  #soon(show: () => void): void {
+    if (this.#waiting) this.#waiting.push(show);
+    else show();
   }
 
   #show(event: BoughEvent): void {
