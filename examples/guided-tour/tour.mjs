@@ -15,7 +15,7 @@ import { openAgent } from "./agent.mjs";
 
 const { values } = parseArgs({ options: { keep: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
 if (values.help) {
-  console.log("npm start [-- --keep]\n\n  --keep   leave the SQLite file in place and say where it is\n");
+  console.log("npm run tour [-- --keep]\n\n  --keep   leave the SQLite file in place and say where it is\n");
   process.exit(0);
 }
 

@@ -63,6 +63,14 @@ const events: Group = {
 export const root: Group = {
   summary: "durable sessions, branches and events for agents",
   commands: {
+    serve: {
+      summary: "serve agents and a store over HTTP; without a configuration, a demo agent",
+      load: async () => (await import("./commands/serve.ts")).serve,
+    },
+    chat: {
+      summary: "talk to an agent in the terminal, here or behind a server",
+      load: async () => (await import("./commands/chat.ts")).chat,
+    },
     store,
     sessions,
     events,

@@ -24,6 +24,7 @@ export function printGroupHelp(terminal: Terminal, path: readonly string[], grou
     terminal.print("");
     printRows(terminal, "Environment", [
       ["BOUGH_STORE", "the store when --store is left out"],
+      ["BOUGH_TOKEN", "the token of serve and chat when --token is left out"],
       ["BOUGH_DEBUG", "show the stack of an error"],
       ["NO_COLOR", "no colours"],
     ]);

@@ -13,3 +13,5 @@ const terminal = processTerminal();
 showWarnings(terminal);
 process.exitCode = await runCli(process.argv.slice(2), { terminal, signal: interruptSignal() });
 clearInterval(alive);
+// A tool of somebody's configuration may hang; that holds nobody up once the work is done.
+setTimeout(() => process.exit(), 500).unref();

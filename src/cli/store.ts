@@ -1,7 +1,7 @@
 // Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path
 // would look like an empty store.
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
@@ -18,6 +18,20 @@ export function chooseStore(named: string | undefined): string {
   if (url !== undefined) return url;
   if (existsSync(usualPath)) return `sqlite:${usualPath}`;
   throw misuse(`Which store? Say --store URL or set BOUGH_STORE; there is no ${usualPath} here.`);
+}
+
+/** The store that a server or a chat uses: as `chooseStore`, else the configuration's, else the usual file, made if need be. */
+export function chooseOwnStore(named: string | undefined, configured: Store | string | undefined): Store | string {
+  return named ?? (process.env.BOUGH_STORE || undefined) ?? configured ?? `sqlite:${usualPath}`;
+}
+
+/** Opens a store to work on, making it if it is not there. The usual file's folder is nothing for a repository. */
+export async function openOwnStore(store: Store | string, { clock = systemClock }: OpenOptions = {}): Promise<Store> {
+  const place = typeof store === "string" && !isInMemory(store) ? placeOf(store) : undefined;
+  if (place) mkdirSync(dirname(place.path), { recursive: true });
+  const ignore = join(dirname(usualPath), ".gitignore");
+  if (place?.path === resolve(usualPath) && !existsSync(ignore)) writeFileSync(ignore, "*\n");
+  return openStore(store, { clock });
 }
 
 /** What a URL names on this machine's disk, if it does. */
@@ -42,7 +56,7 @@ export interface OpenOptions {
 }
 
 async function openNamedStore(url: string, { create = false, clock = systemClock }: OpenOptions): Promise<Store> {
-  if (/^memory:/i.test(url) || /^sqlite::memory:$/i.test(url)) {
+  if (isInMemory(url)) {
     throw misuse("A store in memory is gone when its process ends, so there is nothing to find in one.");
   }
   const place = placeOf(url);
@@ -51,6 +65,10 @@ async function openNamedStore(url: string, { create = false, clock = systemClock
   }
   if (place) mkdirSync(dirname(place.path), { recursive: true });
   return openStore(url, { clock });
+}
+
+function isInMemory(url: string): boolean {
+  return /^memory:/i.test(url) || /^sqlite::memory:$/i.test(url);
 }
 
 /** Opens, works, closes, whatever happens. */

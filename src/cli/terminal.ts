@@ -7,6 +7,8 @@ export type Style = "bold" | "dim" | "red" | "yellow" | "green";
 export interface Terminal {
   /** A line of the result. */
   print(line: string): void;
+  /** A part of the result that may be half a line. */
+  write(text: string): void;
   /** A line for the person who waits: progress, warnings, errors. */
   note(line: string): void;
   /** Writes over the last line that was written this way; an empty text takes it away. Only for `isInteractive`. */
@@ -27,6 +29,7 @@ export function processTerminal(): Terminal {
   const isColourful = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   return {
     print: (line) => void stdout.write(`${line}\n`),
+    write: (text) => void stdout.write(text),
     note: (line) => void stderr.write(`${line}\n`),
     overwrite: (text) => void stderr.write(`\r\u001b[2K${text}`),
     paint: (style, text) => (isColourful ? styleText(style, text) : text),

@@ -171,3 +171,14 @@ test("a reader that is dismissed while it catches up is told how to go on", asyn
   reader.leave();
   await leave();
 });
+
+test("F1: a feed that is settled and closed has told every fact that was in the log, hinted at or not", async () => {
+  const { feed, log, seen, leave } = givenFeed(1);
+  await settle();
+  log.push(fact(2), fact(3));
+  await feed.settle();
+  feed.close("closing");
+  await settle();
+  expect(seen).toEqual(["ready", "kept 2", "kept 3", "end"]);
+  await leave();
+});

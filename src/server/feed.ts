@@ -47,6 +47,8 @@ export class Feed {
   #head: number;
   #steps: Step[] = [];
   #isDraining = false;
+  /** The last work on the steps. */
+  #drained: Promise<void> | undefined;
   /** Read from the log and not yet told. */
   #ahead: LogEvent[] = [];
   /** Messages whose facts were told lately (F3). */
@@ -99,6 +101,12 @@ export class Feed {
     if (after < this.#head) void this.#catchUp(reader, after, bufferBytes);
     else this.#attach(reader, after);
     return reader;
+  }
+
+  /** Resolves when all that is in the log by now was told. */
+  async settle(): Promise<void> {
+    this.#push({ upTo: Number.POSITIVE_INFINITY });
+    await this.#drained;
   }
 
   /** Ends the feed and every stream of it. */
@@ -169,7 +177,9 @@ export class Feed {
   #push(step: Step): Promise<void> | undefined {
     if (this.#over.signal.aborted) return undefined;
     this.#steps.push(step);
-    return this.#isDraining ? undefined : this.#drain();
+    if (this.#isDraining) return undefined;
+    this.#drained = this.#drain();
+    return this.#drained;
   }
 
   async #drain(): Promise<void> {

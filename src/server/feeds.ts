@@ -51,7 +51,9 @@ export class Feeds {
     return watched.feed.join(after, { bufferBytes, onLeft: () => this.#left(ref, watched) });
   }
 
-  close(): void {
+  /** Ends all streams, once they were told all that is in the log. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#watched.values()].map(({ feed }) => feed.settle()));
     for (const { feed } of this.#watched.values()) feed.close("closing");
     this.#watched.clear();
   }

@@ -4,6 +4,7 @@ import type { ServerOptions } from "./options.ts";
 import { Server } from "./server.ts";
 
 export { type Authenticate, apiKeys, createApiKey, hashApiKey, type Identity } from "./auth.ts";
+export { type BoughConfig, type ConfiguredAgent, defineConfig } from "./config.ts";
 export { type ServeOptions, type Serving, serve } from "./node.ts";
 export type { ServerLimits, ServerOptions } from "./options.ts";
 export type { Connection, OpenSocket, Server } from "./server.ts";

@@ -71,6 +71,8 @@ export interface ServerOptions {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
   };
+  /** HTML for browsers that open `/` (default none). Shown to whoever reaches the server, so it must hold no secret. */
+  readonly page?: string;
   /** Where failures of the server go (default the console). */
   readonly logger?: Pick<Console, "warn">;
   readonly clock?: Clock;

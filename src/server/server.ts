@@ -15,6 +15,7 @@ import { type GuardOptions, guard, preflight, secure } from "./guard.ts";
 import { handlers } from "./handlers/index.ts";
 import { cursorOf } from "./handlers/live.ts";
 import { defaultLimits, type ServerLimits, type ServerOptions } from "./options.ts";
+import { isForPage, pageResponder } from "./page.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
@@ -51,6 +52,7 @@ export class Server {
   readonly #authenticate: Authenticate;
   readonly #guard: GuardOptions;
   readonly #rate: RateLimit;
+  readonly #page: (() => Response) | undefined;
   readonly #tenants = new Map<string, Tenant>();
   readonly #app: Hono<Env>;
   #waker: Waker | undefined;
@@ -68,6 +70,7 @@ export class Server {
     this.#guard = { hosts: new Set(hosts.map((host) => host.toLowerCase())), origins: new Set(origins) };
     const { requestsPerSecond: perSecond, burst } = this.limits;
     this.#rate = new RateLimit({ perSecond, burst, now: () => clock.now() });
+    this.#page = options.page === undefined ? undefined : pageResponder(options.page);
     this.#app = this.#route();
   }
 
@@ -123,9 +126,13 @@ export class Server {
 
   async #answer(request: Request, connection: Connection | undefined): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
-    const env = early ? undefined : await this.#enter(request, connection);
-    if (!env) return early!;
-    return this.#app.fetch(request, env);
+    if (early) return early;
+    if (this.#page && isForPage(request)) {
+      guard(request, this.#guard, connection?.target);
+      this.#rate.take("anonymous");
+      return this.#page();
+    }
+    return this.#app.fetch(request, await this.#enter(request, connection));
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */

@@ -144,7 +144,7 @@ export class Tenant {
     this.submissions.close();
     const agents = [...[...this.#built.values()].map(({ agent }) => agent), ...this.#retired];
     await Promise.all(agents.map((agent) => agent.close(options)));
-    this.feeds.close();
+    await this.feeds.close();
     await this.context.views.settle();
   }
 

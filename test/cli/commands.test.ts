@@ -18,6 +18,8 @@ describe("bough", () => {
 
   const screens = [
     [],
+    ["serve"],
+    ["chat"],
     ["store"],
     ["store", "check"],
     ["store", "migrate"],

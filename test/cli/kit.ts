@@ -1,6 +1,6 @@
 // The built command as a real process, and stores to use it on.
 
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,8 +36,21 @@ export function scratch(): string {
 }
 
 export function start(cwd: string, words: readonly string[], env: Record<string, string> = {}): Started {
-  const { BOUGH_STORE: _, BOUGH_DEBUG: __, ...inherited } = process.env;
-  const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...inherited, ...env } });
+  return startProgram([process.execPath, program, ...words], cwd, env);
+}
+
+/** Whether this machine has the tool that gives a program a terminal. */
+export const hasTerminal = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux");
+
+/** The same in a pseudo-terminal: what is written to stdin is typed. */
+export function startInTerminal(cwd: string, words: readonly string[], env: Record<string, string> = {}): Started {
+  const quoted = [process.execPath, program, ...words].map((word) => `'${word}'`).join(" ");
+  return startProgram(["script", "-qefc", `stty cols 100 rows 40; ${quoted}`, "/dev/null"], cwd, env);
+}
+
+function startProgram([command, ...words]: string[], cwd: string, env: Record<string, string>): Started {
+  const { BOUGH_STORE: _, BOUGH_DEBUG: __, BOUGH_TOKEN: ___, ...inherited } = process.env;
+  const child = spawn(command!, words, { cwd, env: { ...inherited, ...env } });
   onTestFinished(() => void child.kill("SIGKILL"));
   const said = { stdout: "", stderr: "" };
   const listeners = new Set<() => void>();

@@ -26,6 +26,22 @@ export function describeSecurity(open: OpenStore): void {
     expect((await start([])).server.token).not.toBe(g.server.token);
   });
 
+  test("2.1 a page is shown to anybody, and lets nothing run but what is its own", async () => {
+    const page = "<!doctype html><style>p{}</style><script>1</script><p>Hello</p>";
+    const { ask } = await start([], { page });
+    const anybody = { authorization: "" };
+    const shown = await ask("GET", "/", undefined, anybody);
+    expect(shown).toMatchObject({ status: 200, body: page });
+    expect(shown.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(shown.headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='; style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(shown.headers.get("x-frame-options")).toBe("DENY");
+    expectProblem(await ask("GET", "/health", undefined, anybody), 401, "unauthorized");
+    expectProblem(await ask("GET", "/", undefined, { ...anybody, host: "evil.example" }), 421, "host_refused");
+    expectProblem(await (await start([])).ask("GET", "/", undefined, anybody), 401, "unauthorized");
+  });
+
   test("2.1 a server listens on this machine only, unless it is told its names", async () => {
     const server = createServer({ store: memoryStore(), logger: quiet });
     await expect(serve(server, { port: 0, host: "0.0.0.0" })).rejects.toMatchObject({ code: "invalid_argument" });

@@ -1,0 +1,31 @@
+// The screen of scripts: every event and every finding is a line of JSON on stdout, every problem one on stderr.
+
+import type { BoughEvent } from "../../events/index.ts";
+import type { Terminal } from "../terminal.ts";
+import type { Finding, Screen } from "./screen.ts";
+
+export class JsonScreen implements Screen {
+  readonly #terminal: Terminal;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  show(event: BoughEvent): void {
+    this.#terminal.print(JSON.stringify(event));
+  }
+
+  tell(finding: Finding): void {
+    this.#terminal.print(JSON.stringify(finding));
+  }
+
+  problem({ message, code }: { message: string; code?: string }): void {
+    this.#terminal.note(JSON.stringify({ error: { code: code ?? "unexpected", message } }));
+  }
+
+  /** The question was an event already. */
+  ask(): void {}
+  note(): void {}
+  pause(): void {}
+  resume(): void {}
+}

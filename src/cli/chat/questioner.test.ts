@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../base/json.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Input } from "./input.ts";
+import { Questioner } from "./questioner.ts";
+import type { Question } from "./questions.ts";
+import type { Screen } from "./screen.ts";
+
+const place = { sessionId: "s", branchId: "main" };
+const question = (id: string): Question => ({ id, kind: "permission", request: { toolName: id, input: {} } });
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A questioner whose person types when the test says so; what happens is a list of words. */
+function given() {
+  const happened: string[] = [];
+  let type: (line: string | undefined) => void = () => {};
+  const input = {
+    line: (_prompt: string, { signal }: { signal: AbortSignal }) =>
+      new Promise<string | undefined>((resolve) => {
+        type = resolve;
+        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+      }),
+  } as unknown as Input;
+  const conversation = {
+    async respond(_place: object, id: string, { approved }: JsonObject) {
+      happened.push(`${approved ? "yes" : "no"} to ${id}`);
+    },
+  } as unknown as Conversation;
+  const screen = {
+    ask: ({ id }: Question) => happened.push(`asked ${id}`),
+    note: (text: string) => happened.push(text.trim()),
+    pause: () => happened.push("pause"),
+    resume: () => happened.push("resume"),
+  } as unknown as Screen;
+  const questioner = new Questioner({ conversation, input, screen });
+  return { questioner, happened, type: (line: string | undefined) => type(line) };
+}
+
+test("questions are asked one after the other, and the screen waits while somebody types", async () => {
+  const { questioner, happened, type } = given();
+  questioner.add(place, question("a"));
+  questioner.add(place, question("b"));
+  await settled();
+  type("perhaps");
+  await settled();
+  type("y");
+  await settled();
+  type(undefined);
+  await settled();
+  expect(happened).toEqual([
+    ...["asked a", "pause", "resume", "Say y, a or n; a reason may follow the n.", "pause", "resume", "yes to a"],
+    ...["asked b", "pause", "resume", "no to b"],
+  ]);
+});
+
+test("Q1: a question that was settled elsewhere is not answered, and the next one is asked", async () => {
+  const { questioner, happened, type } = given();
+  questioner.add(place, question("a"));
+  questioner.add(place, question("b"));
+  questioner.add(place, question("c"));
+  await settled();
+  questioner.settle("a");
+  questioner.settle("b");
+  await settled();
+  type("n");
+  await settled();
+  expect(happened).toEqual(["asked a", "pause", "resume", "asked c", "pause", "resume", "no to c"]);
+});
+
+test("at the end of a run nothing is open any more", async () => {
+  const { questioner, happened } = given();
+  questioner.add(place, question("a"));
+  await settled();
+  await questioner.end();
+  expect(happened).toEqual(["asked a", "pause", "resume"]);
+});

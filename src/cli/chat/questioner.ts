@@ -1,0 +1,93 @@
+// Questioner: asks a run's questions, one after the other, while the run goes on.
+//   Q1. A question that is settled meanwhile, by somebody else or by time, is taken off the screen.
+//   Q2. What the run shows waits while a person types.
+
+import { BoughError } from "../../base/errors.ts";
+import type { BranchRef } from "../../log/store.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Input } from "./input.ts";
+import { type Form, formOf, type Question } from "./questions.ts";
+import type { Screen } from "./screen.ts";
+
+interface Asked {
+  readonly place: BranchRef;
+  readonly question: Question;
+  /** Aborts when there is nothing to ask any more. */
+  readonly over: AbortController;
+}
+
+export class Questioner {
+  readonly #conversation: Conversation;
+  readonly #input: Input;
+  readonly #screen: Screen;
+  readonly #asked = new Map<string, Asked>();
+  #asking: Promise<void> | undefined;
+
+  constructor(given: { conversation: Conversation; input: Input; screen: Screen }) {
+    this.#conversation = given.conversation;
+    this.#input = given.input;
+    this.#screen = given.screen;
+  }
+
+  add(place: BranchRef, question: Question): void {
+    if (this.#asked.has(question.id)) return;
+    this.#asked.set(question.id, { place, question, over: new AbortController() });
+    this.#asking ??= this.#askAll().finally(() => {
+      this.#asking = undefined;
+    });
+  }
+
+  settle(interactionId: string): void {
+    this.#asked.get(interactionId)?.over.abort();
+    this.#asked.delete(interactionId);
+  }
+
+  /** Nothing is asked any more. */
+  stop(): void {
+    for (const id of [...this.#asked.keys()]) this.settle(id);
+  }
+
+  /** The run is over: resolves when the screen is free. */
+  async end(): Promise<void> {
+    this.stop();
+    await this.#asking;
+  }
+
+  async #askAll(): Promise<void> {
+    for (;;) {
+      const [asked] = this.#asked.values();
+      if (!asked) return;
+      await this.#ask(asked);
+      this.#asked.delete(asked.question.id);
+    }
+  }
+
+  async #ask({ place, question, over }: Asked): Promise<void> {
+    const form = formOf(question);
+    this.#screen.ask(question, form);
+    const answer = await this.#read(form, over.signal);
+    if (!answer) return;
+    try {
+      await this.#conversation.respond(place, question.id, answer);
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      if ((error as { code?: unknown }).code === "interaction_closed") this.#screen.note("It was answered already.");
+      else this.#screen.problem(BoughError.is(error) ? error : { message: error.message });
+    }
+  }
+
+  async #read(form: Form, signal: AbortSignal): Promise<Form["nobody"] | undefined> {
+    while (!signal.aborted) {
+      this.#screen.pause();
+      const line = await this.#input
+        .line(`  ${form.prompt} › `, { signal, isFresh: true })
+        .finally(() => this.#screen.resume());
+      if (signal.aborted) return undefined;
+      if (line === undefined) return form.nobody;
+      const reading = form.read(line);
+      if ("answer" in reading) return reading.answer;
+      this.#screen.note(`  ${reading.problem}`);
+    }
+    return undefined;
+  }
+}

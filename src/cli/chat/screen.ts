@@ -1,0 +1,270 @@
+// Screen: what a chat shows. One is for people, one for scripts (json-screen.ts).
+
+import type { BoughEvent, Message, Part } from "../../events/index.ts";
+import { textOf } from "../../events/index.ts";
+import { count, moment, type Terminal, visible } from "../terminal.ts";
+import type { BranchLine, SessionLine } from "./conversation.ts";
+import type { Form, Question } from "./questions.ts";
+import { oneLine, SafeStream, safeText, WordFlow } from "./text.ts";
+
+/** What a command of the chat found or did. */
+export type Finding =
+  | { readonly type: "sessions"; readonly sessions: readonly SessionLine[] }
+  | { readonly type: "branches"; readonly branches: readonly BranchLine[]; readonly current: string }
+  | { readonly type: "history"; readonly messages: readonly Message[]; readonly before: number }
+  | { readonly type: "help"; readonly commands: readonly { readonly usage: string; readonly summary: string }[] }
+  | { readonly type: "place"; readonly sessionId: string; readonly branchId: string }
+  | { readonly type: "undone"; readonly messages: number; readonly said: string };
+
+export interface Screen {
+  /** An event of the branch, as it comes. */
+  show(event: BoughEvent): void;
+  tell(finding: Finding): void;
+  ask(question: Question, form: Form): void;
+  /** A line beside the conversation. */
+  note(text: string): void;
+  problem(error: { readonly message: string; readonly code?: string }): void;
+  /** Until `resume`, what is shown waits: somebody types. */
+  pause(): void;
+  resume(): void;
+}
+
+export class TextScreen implements Screen {
+  readonly #terminal: Terminal;
+  /** Where what is not the agent's words goes: a pipe carries those only. */
+  readonly #aside: (line: string) => void;
+  /** Who speaks; a pipe knows. */
+  readonly #speaker: string | undefined;
+  /** What was shown of the message that is being written, and its id. */
+  #message = { id: "", text: "" };
+  readonly #safe = new SafeStream();
+  #flow: WordFlow | undefined;
+  #isMidLine = false;
+  #isReasoning = false;
+  #waiting: (() => void)[] | undefined;
+
+  constructor({ terminal, agentId, isInteractive }: { terminal: Terminal; agentId: string; isInteractive: boolean }) {
+    this.#terminal = terminal;
+    this.#aside = isInteractive ? (line) => terminal.print(line) : (line) => terminal.note(line);
+    this.#speaker = isInteractive ? visible(agentId) : undefined;
+  }
+
+  show(event: BoughEvent): void {
+    this.#soon(() => this.#show(event));
+  }
+
+  pause(): void {
+    this.#endLine();
+    this.#waiting ??= [];
+  }
+
+  resume(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const show of waiting) show();
+  }
+
+  note(text: string): void {
+    this.#soon(() => this.#line("dim", text));
+  }
+
+  problem({ message, code }: { message: string; code?: string }): void {
+    this.#endLine();
+    const reference = code === undefined || code === "invalid_argument" ? "" : ` (${code})`;
+    this.#terminal.note(`${this.#terminal.paint("red", "error")}: ${visible(message)}${reference}`);
+  }
+
+  ask(_question: Question, { lines }: Form): void {
+    for (const [i, line] of lines.entries()) this.#line("yellow", `${i === 0 ? "? " : "  "}${line}`);
+  }
+
+  tell(finding: Finding): void {
+    for (const line of this.#linesOf(finding)) this.#terminal.print(line);
+  }
+
+  #soon(show: () => void): void {
+    if (this.#waiting) this.#waiting.push(show);
+    else show();
+  }
+
+  #show(event: BoughEvent): void {
+    switch (event.type) {
+      case "text-delta":
+        this.#speak(event.messageId, event.text);
+        break;
+      case "reasoning-delta":
+        this.#think(event.text);
+        break;
+      case "text-end":
+      case "reasoning-end":
+        this.#endLine();
+        break;
+      case "message.added":
+        this.#added(event);
+        break;
+      case "tool-progress":
+        this.#line("dim", `  ${visible(event.toolName)} … ${oneLine(event.output, this.#room)}`);
+        break;
+      case "tool-retry":
+        this.#line("dim", `  ${visible(event.toolName)} failed and is tried again: ${visible(event.error.message)}`);
+        break;
+      case "tool.returned":
+        this.#returned(event);
+        break;
+      case "model-retry":
+        this.#line("dim", `  the model call failed and is made again: ${visible(event.error.message)}`);
+        break;
+      case "turn.resumed":
+        this.#line("dim", "  the turn goes on where it was left");
+        break;
+      case "interaction.expired":
+        this.#line("dim", "  nobody has answered in time");
+        break;
+      case "events-drop":
+        this.#line("dim", "  some of it came too fast to be shown");
+        break;
+      case "turn.ended":
+        this.#ended(event);
+        break;
+      case "turn.committed":
+        this.#endLine();
+        break;
+    }
+  }
+
+  get #room(): number {
+    return Math.max(this.#terminal.columns - 24, 30);
+  }
+
+  #speak(id: string, piece: string): void {
+    if (this.#message.id !== id || this.#isReasoning) this.#endLine();
+    if (this.#message.id !== id) this.#message = { id, text: "" };
+    if (!this.#isMidLine) this.#begin();
+    this.#message.text += piece;
+    this.#put(this.#safe.write(piece));
+    this.#isMidLine = true;
+  }
+
+  #begin(): void {
+    if (this.#speaker === undefined) return;
+    const { terminal, speaker } = { terminal: this.#terminal, speaker: this.#speaker };
+    terminal.write(`${terminal.paint("green", speaker)} › `);
+    const column = speaker.length + 3;
+    this.#flow = new WordFlow({ write: (text) => terminal.write(text), width: terminal.columns, column });
+  }
+
+  #put(text: string): void {
+    if (this.#flow) this.#flow.write(text);
+    else this.#terminal.write(text);
+  }
+
+  #think(piece: string): void {
+    if (!this.#isReasoning) this.#endLine();
+    this.#isReasoning = true;
+    this.#isMidLine = true;
+    this.#terminal.write(this.#terminal.paint("dim", safeText(piece)));
+  }
+
+  /** Live events may be missed; what is in the log can't be. */
+  #added({ id, role, content }: Extract<BoughEvent, { type: "message.added" }>): void {
+    if (role !== "assistant") return;
+    const text = textOf({ content: content as string | readonly Part[] });
+    const shown = this.#message.id === id ? this.#message.text : "";
+    if (text !== shown && text !== "") {
+      if (!text.startsWith(shown)) this.#endLine();
+      this.#speak(id, text.startsWith(shown) ? text.slice(shown.length) : text);
+    }
+    this.#endLine();
+    for (const part of typeof content === "string" ? [] : (content as readonly Part[])) {
+      if (part.type !== "tool-call") continue;
+      const { toolName, input } = part as { toolName: string; input: unknown };
+      this.#line("dim", `> ${visible(toolName)} ${oneLine(input, this.#room)}`);
+    }
+  }
+
+  #returned({ toolName, output }: Extract<BoughEvent, { type: "tool.returned" }>): void {
+    const { type, value, reason } = output as { type: string; value?: unknown; reason?: unknown };
+    const isBad = type.startsWith("error") || type === "execution-denied";
+    const told = oneLine(value ?? reason ?? type, this.#room);
+    this.#line(isBad ? "red" : "dim", `< ${visible(toolName)} ${type === "execution-denied" ? "denied: " : ""}${told}`);
+  }
+
+  #ended({ status, error, reason }: Extract<BoughEvent, { type: "turn.ended" }>): void {
+    if (status === "interrupted") {
+      this.#line("yellow", `(interrupted${reason && reason !== status ? `: ${visible(reason)}` : ""})`);
+      return;
+    }
+    const { message = "The run failed.", code } = (error ?? {}) as { message?: string; code?: string };
+    this.problem({ message, ...(code !== undefined && { code }) });
+  }
+
+  #line(style: "dim" | "red" | "yellow", text: string): void {
+    this.#endLine();
+    this.#aside(this.#terminal.paint(style, text));
+  }
+
+  #endLine(): void {
+    this.#isReasoning = false;
+    this.#put(this.#safe.end());
+    this.#flow?.end();
+    this.#flow = undefined;
+    if (this.#isMidLine) this.#terminal.write("\n");
+    this.#isMidLine = false;
+  }
+
+  #linesOf(finding: Finding): string[] {
+    switch (finding.type) {
+      case "sessions":
+        if (finding.sessions.length === 0) return ["There are no sessions yet."];
+        return finding.sessions.map(({ id, lastActivity }) => `${moment(lastActivity)}  ${visible(id)}`);
+      case "branches":
+        return treeLines(finding.branches, finding.current);
+      case "history":
+        return historyLines(finding, this.#room);
+      case "help": {
+        const width = Math.max(...finding.commands.map(({ usage }) => usage.length));
+        return finding.commands.map(({ usage, summary }) => `${usage.padEnd(width)}  ${summary}`);
+      }
+      case "place":
+        return [`Session ${visible(finding.sessionId)}, branch ${visible(finding.branchId)}.`];
+      case "undone":
+        return [`Undone: ${count(finding.messages, "message")}, from “${oneLine(finding.said, 60)}” on.`];
+    }
+  }
+}
+
+function treeLines(branches: readonly BranchLine[], current: string): string[] {
+  const below = (parent: string | undefined, indent: string): string[] => {
+    const here = branches.filter(({ forkedFrom }) => forkedFrom === parent);
+    return here.flatMap(({ id, messages, shared }, i) => {
+      const isLast = i === here.length - 1;
+      const twig = parent === undefined ? "" : isLast ? "└─ " : "├─ ";
+      const from = shared === undefined ? "" : `, forked after message ${shared}`;
+      const deeper = parent === undefined ? "" : isLast ? "   " : "│  ";
+      const line = `${id === current ? "*" : " "} ${indent}${twig}${visible(id)}  ${count(messages, "message")}${from}`;
+      return [line, ...below(id, `${indent}${deeper}`)];
+    });
+  };
+  return below(undefined, "");
+}
+
+function historyLines({ messages, before }: { messages: readonly Message[]; before: number }, width: number): string[] {
+  if (messages.length === 0) return ["Nothing has been said yet."];
+  return messages.map(
+    (message, i) =>
+      `${String(before + i + 1).padStart(4)}  ${message.role.padEnd(9)}  ${oneLine(gist(message), width)}`,
+  );
+}
+
+/** A message in a few words. */
+function gist(message: Message): string {
+  const text = textOf(message);
+  if (typeof message.content === "string") return text;
+  const calls = message.content.flatMap((part) => {
+    if (part.type === "tool-call") return [`> ${part.toolName} ${JSON.stringify(part.input)}`];
+    if (part.type === "tool-result")
+      return [`< ${part.toolName} ${JSON.stringify((part.output as { value?: unknown }).value ?? part.output)}`];
+    return part.type === "text" || part.type === "reasoning" ? [] : [`[${part.type}]`];
+  });
+  return [text, ...calls].filter(Boolean).join(" ");
+}

@@ -1,0 +1,100 @@
+// The page that `bough serve` shows at its start URL. It holds nothing of the server: what it shows it asks for with the
+// token behind the `#`, and puts on the page as text, never as HTML.
+
+const style = `
+:root { color-scheme: light dark; --ink: #1d2420; --soft: #5d6a62; --line: #d9e0db; --paper: #fbfcfb; --leaf: #2f7d4f; --code: #f0f3f1; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4ebe6; --soft: #96a49b; --line: #2c3630; --paper: #141916; --leaf: #7cc79a; --code: #1c2420; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 46rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; }
+h1 { margin: 0; font-size: 1.9rem; letter-spacing: -.02em; }
+h2 { margin: 2.2rem 0 .6rem; font-size: 1rem; }
+p { margin: .4rem 0; color: var(--soft); }
+a { color: var(--leaf); }
+#state { display: inline-block; margin-top: 1.2rem; padding: .25rem .7rem; border: 1px solid var(--line); border-radius: 1rem; color: var(--ink); }
+#state.good { border-color: var(--leaf); color: var(--leaf); }
+#state.bad { border-color: #c0563b; color: #c0563b; }
+ul { margin: 0; padding: 0; list-style: none; border-top: 1px solid var(--line); }
+li { display: flex; justify-content: space-between; gap: 1rem; padding: .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+li span { color: var(--soft); white-space: nowrap; }
+pre { margin: .4rem 0 1rem; padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--code); white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.5 ui-monospace, monospace; }
+`;
+
+const script = String.raw`
+const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
+const at = (id) => document.getElementById(id);
+const own = token || "TOKEN";
+const ask = async (path) => {
+  const response = await fetch(path, { headers: { authorization: "Bearer " + token } });
+  if (!response.ok) throw new Error(response.status === 401 ? "It does not take this token: open the address that bough serve has printed." : "It answers with " + response.status + ".");
+  return response.json();
+};
+const list = (id, rows, nothing) => {
+  const items = rows.length > 0 ? rows : [[nothing, ""]];
+  at(id).replaceChildren(...items.map(([text, more]) => {
+    const item = document.createElement("li");
+    const note = document.createElement("span");
+    note.textContent = more;
+    item.append(text, note);
+    return item;
+  }));
+};
+const say = (agent) => {
+  const scope = location.origin + "/agents/" + encodeURIComponent(agent).replace(/'/g, "%27") + "/sessions/hello/branches/main";
+  at("chat").textContent = "npx bough chat --url '" + location.origin + "/#token=" + own + "'";
+  at("curl").textContent = [
+    "auth='authorization: Bearer " + own + "'",
+    "json='content-type: application/json'",
+    "",
+    'curl -H "$auth" -H "$json" ' + location.origin + "/sessions -d '{\"sessionId\":\"hello\"}'",
+    'curl -H "$auth" -H "$json" ' + scope + "/inputs -d '{\"input\":\"What time is it?\"}'",
+    'curl -H "$auth" ' + scope + "/state",
+    'curl -H "$auth" -N ' + scope + "/events/live",
+  ].join("\n");
+};
+const show = async () => {
+  const [{ agents }, { sessions }] = await Promise.all([ask("/agents"), ask("/sessions?limit=8")]);
+  list("agents", agents.map(({ id, name, source }) => [id, name && name !== id ? name : source]), "No agents.");
+  list("sessions", sessions.map(({ id, lastActivity }) => [id, new Date(lastActivity).toLocaleString()]), "None yet.");
+  say(agents[0]?.id ?? "demo");
+  at("state").textContent = "It is running.";
+  at("state").className = "good";
+};
+const refresh = () => show().catch((error) => {
+  at("state").textContent = token ? error.message : "There is no token in this address: open the one that bough serve has printed.";
+  at("state").className = "bad";
+});
+say("demo");
+refresh();
+addEventListener("hashchange", () => location.reload());
+addEventListener("focus", refresh);
+`;
+
+export const startPage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Bough</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>Bough</h1>
+<p>Durable sessions, branches and events for agents. This server keeps everything that happens in one ordered log per
+branch; it can be forked, replayed, watched, and taken up again after a crash.</p>
+<div id="state">Looking …</div>
+<h2>Agents</h2>
+<ul id="agents"></ul>
+<h2>Newest sessions</h2>
+<ul id="sessions"></ul>
+<h2>Talk to it in a terminal</h2>
+<pre id="chat"></pre>
+<h2>Or with curl</h2>
+<pre id="curl"></pre>
+<p>Every route is listed in <code>/openapi.json</code>; each request needs the token, as <code>authorization: Bearer</code>.</p>
+</main>
+<script>${script}</script>
+</body>
+</html>
+`;

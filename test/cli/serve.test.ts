@@ -1,0 +1,227 @@
+// bough serve as a real process: who is let in, what it is told by files, how it stops, and what a kill leaves.
+
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { bough, boughWith, scratch, start } from "./kit.ts";
+import { serveIn, stuckConfig } from "./serving.ts";
+
+describe("bough serve", () => {
+  test("serves a demo agent on a SQLite file, says what speaks, and prints its token once", async () => {
+    const cwd = scratch();
+    const { url, token, started } = await serveIn(cwd);
+    started.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await started.ended;
+    expect(code).toBe(0);
+    expect(stdout.split(token).length - 1).toBe(1);
+    expect(stdout).toContain("a scripted stand-in, no model (no ANTHROPIC_API_KEY, no OPENAI_API_KEY)");
+    expect(stdout).toContain("sqlite:./.bough/bough.db");
+    expect(stderr).toContain("Stopped.");
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(existsSync(join(cwd, ".bough/bough.db"))).toBe(true);
+    expect(readFileSync(join(cwd, ".bough/.gitignore"), "utf8")).toBe("*\n");
+  });
+
+  test("needs the token on every route, and shows a page without secrets to whoever opens it", async () => {
+    const { url, token, ask } = await serveIn(scratch());
+    for (const path of ["/health", "/agents", "/sessions", "/openapi.json", "/nowhere"]) {
+      expect((await fetch(url + path)).status, path).toBe(401);
+    }
+    expect((await ask("GET", "/agents")).body).toEqual({ agents: [{ id: "demo", name: "demo", source: "code" }] });
+    const page = await fetch(`${url}/`);
+    const html = await page.text();
+    expect(page.status).toBe(200);
+    expect(html).toContain("<h1>Bough</h1>");
+    expect(html).not.toContain(token);
+    const policy = page.headers.get("content-security-policy")!;
+    expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/);
+    expect(policy).not.toContain("unsafe");
+    expect((await fetch(`${url}/`, { method: "POST" })).status).toBe(401);
+    expect((await fetch(`${url}/`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
+    // A slip of the pen in the page's script would leave it empty.
+    expect(() => new Function(/<script>([\s\S]*)<\/script>/.exec(html)![1]!)).not.toThrow();
+  });
+
+  test("takes a token from the environment and keeps it off the screen", async () => {
+    const token = "from-the-environment-0123";
+    const { url, started } = await serveIn(scratch(), { env: { BOUGH_TOKEN: token } });
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${url}/health`, { headers })).status).toBe(200);
+    started.child.kill("SIGTERM");
+    const { stdout, stderr } = await started.ended;
+    expect(stdout + stderr).not.toContain(token);
+  });
+
+  test("prints one line of JSON for scripts", async () => {
+    const started = start(scratch(), ["serve", "--port", "0", "--json"]);
+    await started.says("\n");
+    started.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await started.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({ agents: ["demo"], store: "sqlite:./.bough/bough.db", pid: started.child.pid });
+    expect(told.startUrl).toMatch(new RegExp(`^${told.url}/#token=.{40,}$`));
+  });
+
+  test("says which port is taken", async () => {
+    const { url } = await serveIn(scratch());
+    const { code, stderr } = await bough(scratch(), "serve", "--port", new URL(url).port);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error: Port \d+ is taken, perhaps by another bough serve\. Say --port N/);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("warns when it listens beyond this machine, and answers there to its own names only", async () => {
+    const { url, token, started } = await serveIn(scratch(), { words: ["--host", "0.0.0.0"] });
+    await started.says("warning: It listens to every network");
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${url}/health`, { headers })).status).toBe(200);
+  });
+
+  test.each([
+    [["serve", "--port", "99999"], "at most 65535"],
+    [["serve", "--port", "many"], "whole number"],
+    [["serve", "--token", "short"], "at least 16 characters"],
+    [["serve", "--config", "none.ts"], "no configuration file none.ts"],
+    [["serve", "--host", "203.0.113.77", "--port", "0"], 'no address "203.0.113.77"'],
+  ])("ends with 2 and one sentence for %j", async (words, sentence) => {
+    const { code, stdout, stderr } = await bough(scratch(), ...words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(sentence);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("goes on after a kill with the turn that was cut off, without running again what has its result", async () => {
+    const cwd = scratch();
+    const words = ["--config", stuckConfig(cwd)];
+    const scope = "/agents/worker/sessions/s/branches/main";
+    const first = await serveIn(cwd, { words, env: { STUCK: "1" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", `${scope}/inputs`, { input: "Do both." });
+    await first.until(async () => {
+      const { events } = (await first.ask("GET", "/sessions/s/branches/main/events")).body;
+      return events.some(({ type }: { type: string }) => type === "tool.returned");
+    });
+    first.started.child.kill("SIGKILL");
+    await first.started.ended;
+
+    const second = await serveIn(cwd, { words });
+    await second.started.says("A run was cut off and will be taken up.");
+    await second.until(async () => (await second.ask("GET", `${scope}/state`)).body.openTurn === undefined);
+
+    const { messages } = (await second.ask("GET", `${scope}/state`)).body;
+    expect(messages.at(-1)).toMatchObject({ role: "assistant", content: [{ type: "text", text: "Both are done." }] });
+    expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
+  });
+
+  test("drains at SIGTERM: a run that is about to end ends, and its fact is in the log", async () => {
+    const cwd = scratch();
+    const scope = "/agents/worker/sessions/s/branches/main";
+    const first = await serveIn(cwd, { words: ["--config", stuckConfig(cwd)], env: { SLOW_MS: "1500" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", `${scope}/inputs`, { input: "Do both." });
+    first.started.child.kill("SIGTERM");
+    const { code, stderr } = await first.started.ended;
+    expect(code).toBe(0);
+    expect(stderr).toContain("Stopping: runs have 10 s to end");
+    const { stdout } = await bough(cwd, "events", "tail", "s", "main", "--json");
+    expect(JSON.parse(stdout.trim().split("\n").at(-1)!)).toMatchObject({ type: "turn.committed" });
+  });
+});
+
+describe("bough.config", () => {
+  /** A folder in which `bough` is installed. */
+  function project(files: Record<string, string>): string {
+    const cwd = scratch();
+    symlinkSync(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(cwd, "node_modules"));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    return cwd;
+  }
+
+  const code = (type: string) => `
+    import { defineConfig } from "bough/server";
+    import { scriptedModel } from "bough/scripted";
+    const words${type} = ["Configured."];
+    export default defineConfig({
+      store: "sqlite:./own.db",
+      agents: { plain: { model: scriptedModel(words) }, made: async () => ({ model: scriptedModel(words) }) },
+    });
+  `;
+
+  test.each(["ts", "mts", "js", "mjs"])("is found and read from bough.config.%s", async (ending) => {
+    const cwd = project({
+      [`bough.config.${ending}`]: code(ending.endsWith("ts") ? ": string[]" : ""),
+      "package.json": '{ "type": "module" }',
+    });
+    const { ask, started } = await serveIn(cwd);
+    await started.says(`bough.config.${ending}`);
+    const { agents } = (await ask("GET", "/agents")).body;
+    expect(agents.map(({ id }: { id: string }) => id)).toEqual(["plain", "made"]);
+    expect(existsSync(join(cwd, "own.db"))).toBe(true);
+  });
+
+  test("is read from JSON, which names models", async () => {
+    const config = { agents: { helper: { model: "openai/gpt-5-mini", instructions: "Be brief." } } };
+    const { ask } = await serveIn(project({ "bough.config.json": JSON.stringify(config) }));
+    expect((await ask("GET", "/agents")).body).toEqual({ agents: [{ id: "helper", source: "code" }] });
+  });
+
+  test.each([
+    ["bough.config.json", "{", "bough.config.json can't be loaded: "],
+    ["bough.config.json", "[]", "bough.config.json: agents is missing."],
+    ["bough.config.json", '{"agnets":{}}', "bough.config.json: there is no setting agnets; there are "],
+    ["bough.config.json", '{"agents":{}}', "bough.config.json: agents has none"],
+    ["bough.config.json", '{"agents":{"a":{}}}', "bough.config.json: agents.a.model is missing."],
+    ["bough.config.json", '{"agents":{"a":{"model":7}}}', "bough.config.json: agents.a.model is not right"],
+    ["bough.config.json", '{"agents":{"a":{"model":"x/y","tools":[]}}}', "there is no setting agents.a.tools"],
+    ["bough.config.json", '{"agents":{"a":{"model":"nobody/x"}}}', 'agents.a: There is no provider "nobody"'],
+    ["bough.config.json", '{"agents":{"a/b":{"model":"x/y"}}}', '"a/b" can\'t be the id of an agent'],
+    ["bough.config.json", '{"port":"x","agents":{"a":{"model":"openai/y"}}}', "bough.config.json: port is a number."],
+    [
+      "bough.config.mjs",
+      "export default { agents: { a: { model: {} } } };",
+      "agents.a: The model is no AI SDK language",
+    ],
+    ["bough.config.mjs", "export const x = 1;", "bough.config.mjs has no default export"],
+    ["bough.config.mjs", "throw new Error('no luck');", "bough.config.mjs can't be loaded: no luck"],
+    ["bough.config.mjs", "export default { agents: { a: () => null } };", "bough.config.mjs: agents.a is an object."],
+    [
+      "bough.config.mjs",
+      "export default { agents: { a: { model: {}, store: './x' } } };",
+      "bough.config.mjs: there is no setting agents.a.store",
+    ],
+    [
+      "bough.config.mjs",
+      "const model = { specificationVersion: 'v4', doStream() {} }; export default { agents: { a: { model, limits: { iterations: 0 } } } };",
+      "bough.config.mjs: agents.a: limits.iterations is a count from 1 on.",
+    ],
+  ])("%s with %s is refused with file and field", async (file, text, sentence) => {
+    const { code, stdout, stderr } = await bough(project({ [file]: text }), "serve", "--port", "0");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(sentence);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("of two kinds is refused until one is named", async () => {
+    const cwd = project({ "bough.config.json": "{}", "bough.config.js": "" });
+    const { code, stderr } = await bough(cwd, "serve");
+    expect(code).toBe(2);
+    expect(stderr).toContain("There are bough.config.js and bough.config.json; say which with --config FILE.");
+  });
+
+  test("a missing provider package is told at the start, with what to install", async () => {
+    const config = { agents: { a: { model: "mistral/large" } } };
+    const { code, stderr } = await bough(project({ "bough.config.json": JSON.stringify(config) }), "serve");
+    expect(code).toBe(1);
+    expect(stderr).toContain("npm install @ai-sdk/mistral");
+  });
+
+  test("with a key, the demo agent is a real model's", async () => {
+    const cwd = project({});
+    const env = { OPENAI_API_KEY: "none" };
+    const { started } = await serveIn(cwd, { env });
+    await started.says("openai/gpt-5-mini, since there is OPENAI_API_KEY");
+    expect((await boughWith(cwd, { env, input: "" }, "chat")).code).toBe(0);
+  });
+});
