@@ -46,7 +46,7 @@ describe("an answer that has to fit a schema", () => {
       return read.success ? { value: read.data } : { problem: "no" };
     };
     const text = `First \`\`\`json\n{"draft":1}\n\`\`\` then \`\`\`json\n${answer}\n\`\`\``;
-    expect(await readOutput({ jsonSchema: {}, parse }, text)).toEqual({ value: oslo });
+    expect(await readOutput({ parse }, text)).toEqual({ value: oslo });
   });
 
   test.each(["", "no", "42", '"text"', "[1]", "{", "}{", '{"a":', "null"])("is not to be found in %j", async (text) => {
