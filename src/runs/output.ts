@@ -93,13 +93,13 @@ export function repairMessage(plan: OutputPlan, problem: string): NewMessage {
   const text =
     plan.mode === "native"
       ? `Your answer does not fit the required schema: ${problem} Answer again with the JSON object only.`
-      : `${problem} Call it with your answer.`;
+      : `Your answer can't be used: ${problem} Call it with the answer.`;
   return { role: "user", content: [{ type: "text", text }], providerOptions: mark };
 }
 
 /** What is wrong with an answer in words only. */
 export function notCalled(forms: ReadonlyMap<string, OutputForm>): string {
-  return `Your answer has to be given with the tool ${[...forms.keys()].join(" or ")}.`;
+  return `It has to be given with the tool ${[...forms.keys()].join(" or ")}.`;
 }
 
 export function isRepair({ providerOptions }: Pick<Message, "providerOptions">): boolean {
