@@ -143,7 +143,6 @@ export class PartialJson {
   #put(value: Json): true {
     const { made, key } = this.#stack.at(-1)!;
     put(made, key, value);
-    this.#changes++;
     return this.#enter("next");
   }
 
@@ -157,12 +156,18 @@ export class PartialJson {
     if (to === text.length) return to;
     if (text[to] === "\\") this.#state = "escape";
     else if (text[to] !== '"') return this.#fail(to);
-    else if (!this.#isKey) this.#put(this.#text);
+    else if (!this.#isKey) this.#endString();
     else {
       this.#stack.at(-1)!.key = this.#text;
       this.#state = "colon";
     }
     return to + 1;
+  }
+
+  #endString(): void {
+    // Half a character that nothing completes belongs to it after all.
+    if (this.#openString() !== this.#text) this.#changes++;
+    this.#put(this.#text);
   }
 
   #grow(text: string): void {
@@ -189,7 +194,9 @@ export class PartialJson {
 
   #endWord(): boolean {
     try {
-      return this.#put(JSON.parse(this.#text) as Json);
+      this.#put(JSON.parse(this.#text) as Json);
+      this.#changes++;
+      return true;
     } catch {
       return false;
     }
