@@ -5,6 +5,7 @@ import { BoughError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { ToolChoice, ToolSpec } from "../models/index.ts";
 import { type InputOf, readSchema, type ToolInput } from "../tools/index.ts";
+import { closed, moved, objectOf, withDefinitions } from "./output-schema.ts";
 
 /** A schema with the way to ask for it, or several of them by name. */
 export type OutputRequest = (
@@ -56,7 +57,7 @@ export async function planOutput(choice: OutputChoice): Promise<OutputPlan> {
   const { mode = "native" } = request;
   if (mode !== "native" && mode !== "tool") throw unusable('mode is "native" or "tool"');
   if ("union" in request) return planUnion(await readUnion(request.union), mode);
-  const form = formOf(await readSchema("The output schema", request.schema));
+  const form = formOf(await readClosed("The output schema", request.schema));
   return mode === "native" ? { mode, form } : { mode, forms: new Map([[toolName("output"), form]]) };
 }
 
@@ -92,8 +93,13 @@ async function readUnion(union: Readonly<Record<string, ToolInput>>): Promise<(r
   const schemas = Object.entries(union);
   const isNamed = schemas.every(([name]) => /^[A-Za-z0-9_-]{1,57}$/.test(name));
   if (schemas.length === 0 || !isNamed) throw unusable("a union has one name or more, of letters, digits, _ and -");
-  const read = ([name, schema]: [string, ToolInput]) => readSchema(`The output schema "${name}"`, schema);
+  const read = ([name, schema]: [string, ToolInput]) => readClosed(`The output schema "${name}"`, schema);
   return Promise.all(schemas.map(async (each) => [each[0], await read(each)] as const));
+}
+
+async function readClosed(subject: string, schema: ToolInput): Promise<Schema> {
+  const { inputSchema, parse } = await readSchema(subject, schema);
+  return { inputSchema: closed(inputSchema), parse };
 }
 
 function unusable(why: string): BoughError {
@@ -159,44 +165,4 @@ function mapped(read: ReadOutput, map: (value: unknown) => unknown): ReadOutput 
 async function within(value: Json, parse: (output: Json) => Promise<ReadOutput>): Promise<ReadOutput> {
   const { output } = Object(value) as JsonObject;
   return output === undefined ? { problem: 'It has no "output".' } : parse(output);
-}
-
-function objectOf(properties: JsonObject): JsonObject {
-  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
-}
-
-function withDefinitions(schema: JsonObject, definitions: JsonObject): JsonObject {
-  return Object.keys(definitions).length > 0 ? { ...schema, definitions } : schema;
-}
-
-/** Where a schema goes inside another one. */
-interface Move {
-  readonly to: string;
-  /** Tells its definitions from those of others, with which they stand at the root. */
-  readonly prefix: string;
-  readonly definitions: JsonObject;
-}
-
-/** A schema as a part of another one: what its references mean stays the same. */
-function moved(schema: JsonObject, move: Move): JsonObject {
-  const { $schema, $defs, definitions, ...rest } = schema;
-  for (const [name, definition] of Object.entries({ ...Object($defs), ...Object(definitions) })) {
-    move.definitions[`${move.prefix}${name}`] = redirected(definition as Json, move);
-  }
-  return redirected(rest, move) as JsonObject;
-}
-
-function redirected(value: Json, move: Move): Json {
-  if (Array.isArray(value)) return value.map((each) => redirected(each, move));
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([key, each]) => {
-    const isReference = key === "$ref" && typeof each === "string" && each.startsWith("#");
-    return [key, isReference ? reference(each, move) : redirected(each, move)];
-  });
-  return Object.fromEntries(entries) as JsonObject;
-}
-
-function reference(ref: string, { to, prefix }: Move): string {
-  const [, name] = /^#\/(?:\$defs|definitions)\/(.+)$/.exec(ref) ?? [];
-  return name === undefined ? `#${to}${ref.slice(1)}` : `#/definitions/${prefix}${name}`;
 }
