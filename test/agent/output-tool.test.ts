@@ -42,7 +42,7 @@ describe("an output that is given by calling a tool", () => {
     ]);
     expect(await agent.run("And now?", s).text()).toBe("Next.");
     expectLegal(model.calls[1]!.prompt);
-    expect(model.calls[1]!.tools).toBeUndefined();
+    expect(model.calls[1]!.toolChoice).toEqual({ type: "none" });
   });
 
   test("is given out as the schema makes it", async () => {
