@@ -194,4 +194,19 @@ describe("a run that is left after the output was given", () => {
     expect(result).toMatchObject({ status: "completed", text: "Oslo.", iterations: 2 });
     expectLegal(result.messages);
   });
+
+  test("that did not fit is asked for again, and not a second time", async () => {
+    const { agent, again } = await given([giving({})]);
+    const run = agent.run("Where?", { ...s, output });
+    await eventsOf(run, (event) => {
+      if (event.type === "iteration-start" && event.iteration === 2) void run.park();
+    });
+    expect((await run.result).status).toBe("parked");
+    const left = again({ script: [giving({ city: "Oslo" })] });
+    expect(await left.run(undefined, { ...s, output }).result).toMatchObject({
+      status: "failed",
+      reason: "output_invalid",
+      iterations: 2,
+    });
+  });
 });
