@@ -20,6 +20,8 @@ import {
   type InterruptRequest,
   interruptRun,
   messagesOf,
+  type OutputChoice,
+  type OutputOf,
   Run,
   type RunControl,
   type RunInput,
@@ -33,7 +35,6 @@ import { type Context, createContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
 import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/open-store.ts";
-import type { InputOf, ToolInput } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
@@ -98,10 +99,10 @@ export class Agent extends Sessions {
    * Runs a turn on a branch: with input a new one, without input the one that was left open. Without a scope nothing is
    * stored.
    */
-  run<Schema extends ToolInput>(
+  run<Output extends OutputChoice>(
     input: RunInput | undefined,
-    options: RunOptions<Schema> & { output: Schema },
-  ): Run<InputOf<Schema>>;
+    options: RunOptions<Output> & { output: Output },
+  ): Run<OutputOf<Output>>;
   run(input?: RunInput, options?: RunOptions): Run;
   run(input?: RunInput, options: RunOptions = {}): Run {
     const scope = this.#scopeOf(options);

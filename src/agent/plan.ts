@@ -12,8 +12,17 @@ import {
   repeatedCalls,
 } from "../middleware/index.ts";
 import { type ModelSettings, resolveModel } from "../models/index.ts";
-import type { AgentSettings, Limits, RunConfig, RunOptions, RunPlan } from "../runs/index.ts";
-import { prepareTools, readSchema, type Tool, type ToolSet, type ToolSource, toolSpec } from "../tools/index.ts";
+import {
+  type AgentSettings,
+  type Limits,
+  outputSpecs,
+  outputToolChoice,
+  planOutput,
+  type RunConfig,
+  type RunOptions,
+  type RunPlan,
+} from "../runs/index.ts";
+import { prepareTools, type Tool, type ToolSet, type ToolSource, toolSpec } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
 import { Tracing } from "./tracing.ts";
 
@@ -58,24 +67,38 @@ export async function planRun(
   const isOther = config.middleware || config.permissionMode;
   const shared = tracing ? base.traced : base.pipeline;
   const pipeline = isOther ? pipelineOf(options, config, tracing) : shared;
-  const { tools, toolSpecs } = config.tools || config.middleware ? await withExtra(base, config) : base;
+  const equipped = config.tools || config.middleware ? await withExtra(base, config) : base;
   const instructions = instructionsOf(options, config);
-  const schema = output === undefined ? undefined : await readSchema("The output schema", output);
+  const outputPlan = output === undefined ? undefined : await planOutput(output);
   return {
     ...settings,
     limits,
     model: await resolveModel(config.model ?? options.model),
     pipeline,
     atLimit: config.limits ? limiterOf(options, limits) : base.atLimit,
-    tools,
-    toolSpecs,
+    tools: equipped.tools,
+    ...toolsFor(equipped, config, outputPlan),
     config,
     settings: { ...options.settings, ...settingsIn(config) },
     ...(instructions !== undefined && { instructions }),
-    ...(schema && { output: { jsonSchema: schema.inputSchema, parse: schema.parse } }),
+    ...(outputPlan && { output: outputPlan }),
     ...(questions && { questions }),
     ...(metadata && { metadata }),
   };
+}
+
+/** What the model is told of tools: the agent's and the run's, and those that take the output. */
+function toolsFor(
+  { tools, toolSpecs }: Pick<AgentBase, "tools" | "toolSpecs">,
+  { toolChoice }: RunConfig,
+  output: RunPlan["output"],
+): Pick<RunPlan, "toolSpecs" | "toolChoice"> {
+  if (output?.mode !== "tool") return { toolSpecs, ...(toolChoice !== undefined && { toolChoice }) };
+  for (const name of output.forms.keys()) {
+    if (tools.has(name)) throw badOption(`A tool is named "${name}", as the one that takes the output.`);
+  }
+  const specs = [...toolSpecs, ...outputSpecs(output)];
+  return { toolSpecs: specs, toolChoice: toolChoice ?? outputToolChoice(specs) };
 }
 
 /** What a config says to the model, without what it says to the run. */

@@ -32,6 +32,7 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-input-delta": { type: "tool-input-delta", messageId: "m", callId: "c", text: '{"a"' },
   "tool-input-end": { type: "tool-input-end", messageId: "m", callId: "c" },
   "model-retry": { type: "model-retry", messageId: "m", ...again },
+  "output-partial": { type: "output-partial", messageId: "m", output: { city: "Os" } },
   "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add" },
   "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },

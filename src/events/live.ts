@@ -36,6 +36,8 @@ export const liveEvents = [
   live("tool-input-start", v.strictObject({ ...ofCall, toolName: id }), streaming),
   live("tool-input-delta", v.strictObject({ ...ofCall, text: v.string() }), streaming),
   live("tool-input-end", v.strictObject({ ...ofCall }), streaming),
+  /** The output that was asked for, as far as it is written; not checked yet. Each stands in place of the one before. */
+  live("output-partial", v.strictObject({ ...ofMessage, output: v.any() }), streaming),
   /** A tool begins to run; its result is the fact `tool.returned`. */
   live("tool-start", v.strictObject({ ...ofCall, toolName: id })),
   /** What a tool shows before it is done. */

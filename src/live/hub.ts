@@ -28,6 +28,12 @@ export class Hub {
     return this.#subscriptions.size > 0;
   }
 
+  /** Whether anybody listens to events of this type. */
+  hears(type: BoughEvent["type"]): boolean {
+    for (const { type: wanted } of this.#subscriptions) if (wanted === "*" || wanted === type) return true;
+    return false;
+  }
+
   publish(event: BoughEvent): void {
     for (const { type, mailbox } of this.#subscriptions) {
       if (type === "*" || type === event.type) mailbox.push(event);

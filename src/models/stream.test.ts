@@ -185,6 +185,17 @@ describe("the call", () => {
     expect((await options({ responseSchema })).responseFormat).toEqual({ type: "json", schema: responseSchema });
   });
 
+  test("a conversation with calls in it names a tool, also when there are none any more", async () => {
+    const output = { type: "text", value: "3" };
+    const result = { type: "tool-result", toolCallId: "1", toolName: "add", output } as const;
+    const { tools, toolChoice } = await options({
+      prompt: [{ role: "tool", content: [result] }],
+      toolChoice: "required",
+    });
+    expect(tools).toMatchObject([{ type: "function", name: "unavailable" }]);
+    expect(toolChoice).toEqual({ type: "none" });
+  });
+
   test("tools are told with the choice among them; without tools there is no choice", async () => {
     const choice = async (toolChoice: ModelRequest["toolChoice"]) =>
       (await options({ tools: [tool], ...(toolChoice ? { toolChoice } : {}) })).toolChoice;

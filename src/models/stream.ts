@@ -5,7 +5,7 @@
 //       signal. An aborted stream throws or ends without a finish part; the caller looks at the signal, not at the error.
 
 import { BoughError } from "../base/errors.ts";
-import type { ModelPart, ModelRequest, ModelStream, ToolChoice } from "./port.ts";
+import type { ModelPart, ModelRequest, ModelStream, ToolChoice, ToolSpec } from "./port.ts";
 import { forSpecification } from "./specification.ts";
 
 /** Calls the model and gives what it says, part by part; no retries, no checks. */
@@ -106,9 +106,20 @@ function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<st
     options.tools = tools;
     // Providers refuse a choice among no tools.
     if (toolChoice) options.toolChoice = specChoice(toolChoice);
+  } else if (request.prompt.some(({ role }) => role === "tool")) {
+    options.tools = [standIn];
+    options.toolChoice = specChoice("none");
   }
   return options;
 }
+
+/** Some providers refuse a conversation that has calls in it when no tool is named; this one can't be called. */
+const standIn: ToolSpec = {
+  type: "function",
+  name: "unavailable",
+  description: "No tool can be called any more.",
+  inputSchema: { type: "object", properties: {} },
+};
 
 function specChoice(choice: ToolChoice): Record<string, string> {
   return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };

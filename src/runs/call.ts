@@ -12,6 +12,7 @@ import type { ActiveTurn } from "./active-turn.ts";
 import { answerText } from "./asking.ts";
 import type { Span } from "./emit.ts";
 import { Parked } from "./endings.ts";
+import { formOfCall, takeOutput } from "./output.ts";
 import { startTask } from "./tasks.ts";
 
 export interface CallScope {
@@ -37,6 +38,9 @@ interface Pending {
 
 export async function outputOf(scope: CallScope, call: ToolCallPart): Promise<ToolOutput> {
   const { turn } = scope;
+  const form = formOfCall(turn.plan.output, call);
+  // It is the answer and no deed, so there is nothing for hooks to allow.
+  if (form) return takeOutput(form, call);
   const tool = turn.plan.tools.get(call.toolName);
   if (!tool) return problems.unknownTool(call.toolName, [...turn.plan.tools.keys()]);
   const parsed = await tool.parse(call.input);

@@ -8,8 +8,8 @@ import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
 import type { Branch, Retention } from "../sessions/index.ts";
-import type { Tool, ToolInput, ToolSet } from "../tools/index.ts";
-import type { OutputSchema } from "./output.ts";
+import type { Tool, ToolSet } from "../tools/index.ts";
+import type { OutputChoice, OutputPlan } from "./output-plan.ts";
 
 /** What begins a turn: a text, the parts of one message, or messages. Nothing resumes what was left open. */
 export type RunInput = string | readonly Part[] | readonly NewMessage[];
@@ -46,7 +46,7 @@ export interface RunConfig extends ModelSettings {
   readonly sendReasoning?: "turn" | "all";
 }
 
-export interface RunOptions<Schema extends ToolInput = ToolInput> {
+export interface RunOptions<Output extends OutputChoice = OutputChoice> {
   readonly sessionId?: string;
   readonly branchId?: string;
   /** Instead of ids: a branch in hand. */
@@ -55,7 +55,7 @@ export interface RunOptions<Schema extends ToolInput = ToolInput> {
   /** Interrupts the run. */
   readonly signal?: AbortSignal;
   /** The answer is an object that fits; its value is the result's `output`. */
-  readonly output?: Schema;
+  readonly output?: Output;
   /**
    * What to do with a question to a person: wait for the answer; "park" (give the branch back and end, to be resumed when
    * the answer comes); "deny" (don't ask). By default it waits if anybody listens to the run, and otherwise doesn't ask.
@@ -101,15 +101,16 @@ export interface RunPlan extends AgentSettings {
   readonly model: LanguageModel;
   readonly instructions?: string;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** What the model is told of them. */
+  /** What the model is told of them, and of those that take the output. */
   readonly toolSpecs: readonly ToolSpec[];
+  readonly toolChoice?: ToolChoice;
   readonly pipeline: Pipeline;
   /** Asked before an iteration past `limits.iterations`. */
   readonly atLimit: Middleware;
   readonly config: Omit<RunConfig, keyof ModelSettings>;
   /** What every model call of the run asks for. */
   readonly settings: ModelSettings;
-  readonly output?: OutputSchema<unknown>;
+  readonly output?: OutputPlan;
   readonly questions?: "wait" | "park" | "deny";
   readonly metadata?: JsonObject;
 }

@@ -14,6 +14,7 @@ import {
   keptEvent,
   type LiveDraft,
   type LiveEvent,
+  type LiveType,
   liveEvent,
   type Routing,
   type UnknownFact,
@@ -82,6 +83,11 @@ export class Emitter {
 
   get isHeard(): boolean {
     return !this.#mailbox.isLeft || this.#hub.isHeard || this.#sender !== undefined;
+  }
+
+  /** Whether somebody reads such events now: what is dear to make is not made for those who may come later. */
+  isWatched(type: LiveType): boolean {
+    return (this.#mailbox.isTaken && !this.#mailbox.isLeft) || this.#hub.hears(type);
   }
 
   live(draft: LiveDraft, span?: Span): void {

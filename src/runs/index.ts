@@ -15,6 +15,14 @@ export {
 } from "./config.ts";
 export { execute } from "./execute.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
+export {
+  type OutputChoice,
+  type OutputOf,
+  type OutputRequest,
+  outputSpecs,
+  outputToolChoice,
+  planOutput,
+} from "./output-plan.ts";
 export { findInterrupted, type InterruptedRun } from "./recovery.ts";
 export { Run, type RunControl } from "./run.ts";
 export { Sweeper } from "./sweeper.ts";

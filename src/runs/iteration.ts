@@ -17,6 +17,7 @@ import {
 import { closedTranscript, unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import type { Span } from "./emit.ts";
+import { Partials } from "./partials.ts";
 
 /** What a model said, or a hook in its place. */
 export interface Reply {
@@ -70,8 +71,8 @@ async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
     }),
     tools: turn.hidden.size === 0 ? plan.toolSpecs : plan.toolSpecs.filter(({ name }) => !turn.hidden.has(name)),
     settings: plan.settings,
-    ...(config.toolChoice !== undefined && { toolChoice: config.toolChoice }),
-    ...(output && { responseSchema: output.jsonSchema }),
+    ...(plan.toolChoice !== undefined && { toolChoice: plan.toolChoice }),
+    ...(output?.mode === "native" && { responseSchema: output.form.jsonSchema }),
   };
 }
 
@@ -110,17 +111,22 @@ async function hear(
   request: ModelRequest,
   { id, assembler, span }: { id: string; assembler: MessageAssembler; span: Span },
 ): Promise<void> {
-  const { signal, emitter } = turn;
-  const { wrapModelCall } = turn.plan.pipeline;
+  const { signal, emitter, plan } = turn;
+  const { wrapModelCall } = plan.pipeline;
+  const partials = plan.output && new Partials(plan.output);
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
   const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
   for await (const part of stream) {
     if (signal.aborted) throw signal.reason;
     if (part.type === "error") throw part.error;
     assembler.add(part);
+    const isOutput = partials?.add(part) === true;
     if (!emitter.isHeard) continue;
     const shown = shownOf(part, id);
     if (shown) emitter.live(shown, span);
+    if (!isOutput || !emitter.isWatched("output-partial")) continue;
+    const output = partials?.next();
+    if (output !== undefined) emitter.live({ type: "output-partial", messageId: id, output }, span);
   }
   if (!assembler.isFinished) {
     throw new BoughError("model_failed", "The model's answer was cut off before its end.", { retryable: true });

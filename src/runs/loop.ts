@@ -8,7 +8,7 @@ import { unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
 import { nextReply, type Reply } from "./iteration.ts";
-import { isRepair, outputInvalid, readOutput, repairMessage } from "./output.ts";
+import { isRepair, notCalled, outputInvalid, outputOfCalls, readOutput, repairMessage, wasRefused } from "./output.ts";
 
 /** How a turn came to its end. */
 export interface TurnFinish {
@@ -19,7 +19,8 @@ export interface TurnFinish {
 }
 
 export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
-  if (turn.resumed) await takeUp(turn);
+  const taken = turn.resumed ? await takeUp(turn) : undefined;
+  if (taken) return taken;
   for (;;) {
     if (turn.stopReason !== undefined) return { reason: turn.stopReason };
     const finish = await iterate(turn);
@@ -41,17 +42,18 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   }
   const reply = given.calls.length > 0 ? withOwnIds(given, (await openTurn(turn)).messages) : given;
   const { message, calls, finishReason } = reply;
-  const finish = calls.length === 0 ? await answered(turn, reply) : undefined;
+  let finish = calls.length === 0 ? await answered(turn, reply) : undefined;
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
     await turn.write(messageDraft(turn, message));
     failpoint("run.reply.written");
     const { messages } = await openTurn(turn);
     outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
+    finish = await outputGiven(turn, message.id);
   }
   const { afterIteration } = turn.plan.pipeline;
   // A person has seen the answer: it is kept, also if the turn fails now.
-  if (finish) turn.partial = message;
+  if (finish?.message) turn.partial = message;
   if (afterIteration) {
     const usage = usageSince(before, turn.usage);
     await afterIteration(turn.hook, { message: asMessage(turn, message), outputs, finishReason, usage });
@@ -82,26 +84,40 @@ function withOwnIds(reply: Reply, earlier: readonly Message[]): Reply {
 
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */
 async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Promise<TurnFinish | undefined> {
-  const { output: schema } = turn.plan;
-  if (!schema) return { reason: finishReason, message };
-  const read = await readOutput(schema, textOf(message));
+  const { output: plan } = turn.plan;
+  if (!plan) return { reason: finishReason, message };
+  const read =
+    plan.mode === "native" ? await readOutput(plan.form, textOf(message)) : { problem: notCalled(plan.forms) };
   if ("value" in read) return { reason: finishReason, message, output: read.value };
   const { messages } = await openTurn(turn);
-  if (messages.some(isRepair)) {
+  if (wasRefused(plan, messages)) {
     turn.partial = message;
     throw outputInvalid(read.problem);
   }
-  await turn.write(messageDraft(turn, message), messageDraft(turn, repairMessage(read.problem)));
+  await turn.write(messageDraft(turn, message), messageDraft(turn, repairMessage(plan, read.problem)));
   return undefined;
 }
 
-/** Goes on where a turn was left: runs the calls that have no result yet. */
-async function takeUp(turn: ActiveTurn): Promise<void> {
+/** One of the calls may have been the answer: the turn ends with it, as it stands in the log, so also after a crash. */
+async function outputGiven(turn: ActiveTurn, messageId: string): Promise<TurnFinish | undefined> {
+  const { output: plan } = turn.plan;
+  if (plan?.mode !== "tool") return undefined;
+  const { messages } = await openTurn(turn);
+  const at = messages.findIndex(({ id }) => id === messageId);
+  const read = await outputOfCalls(plan, messages[at]!, messages[at + 1]);
+  if (!read) return undefined;
+  if ("value" in read) return { reason: "output", output: read.value };
+  if (wasRefused(plan, messages.slice(0, at))) throw outputInvalid(read.problem);
+  return undefined;
+}
+
+/** Goes on where a turn was left: runs the calls that have no result yet. How the turn ended, if they were its end. */
+async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const { messages } = await openTurn(turn);
   const replies = repliesIn(messages);
   turn.iterations = replies.length;
   const message = replies.at(-1);
-  if (!message) return;
+  if (!message) return undefined;
   const results = messages[messages.indexOf(message) + 1];
   const given = new Set(
     results?.role === "tool" && typeof results.content !== "string"
@@ -109,9 +125,11 @@ async function takeUp(turn: ActiveTurn): Promise<void> {
       : [],
   );
   const calls = callsOf(message).filter(({ toolCallId }) => !given.has(toolCallId));
-  if (calls.length === 0) return;
-  const span = turn.emitter.span();
-  await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
+  if (calls.length > 0) {
+    const span = turn.emitter.span();
+    await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
+  }
+  return outputGiven(turn, message.id);
 }
 
 /**

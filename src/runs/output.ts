@@ -2,23 +2,15 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Message, NewMessage } from "../events/index.ts";
-
-/** A schema ready for use: what the model is told, and what its answer is checked with. */
-export interface OutputSchema<Output = unknown> {
-  readonly jsonSchema: JsonObject;
-  /** Never throws. */
-  parse(value: Json): Promise<{ readonly value: Output } | { readonly problem: string }>;
-}
+import { callsOf, type Message, type NewMessage, type ToolCallPart, type ToolOutput } from "../events/index.ts";
+import { problems } from "../tools/index.ts";
+import type { OutputForm, OutputPlan, ReadOutput } from "./output-plan.ts";
 
 /** The object in a model's text, fences and words around it left out. */
-export async function readOutput<Output>(
-  schema: OutputSchema<Output>,
-  text: string,
-): Promise<{ readonly value: Output } | { readonly problem: string }> {
+export async function readOutput(form: Pick<OutputForm, "parse">, text: string): Promise<ReadOutput> {
   let refused: { readonly problem: string } | undefined;
   for (const found of objectsIn(text)) {
-    const read = await schema.parse(found);
+    const read = await form.parse(found);
     if ("value" in read) return read;
     refused ??= read;
   }
@@ -49,15 +41,68 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
+/** What the model reads of a call that gave the output; nothing of it runs. */
+const taken: ToolOutput = { type: "text", value: "The answer was taken." };
+
+/** The form that a call's arguments have to have, if it is one that gives the output. */
+export function formOfCall(plan: OutputPlan | undefined, { toolName }: ToolCallPart): OutputForm | undefined {
+  return plan?.mode === "tool" ? plan.forms.get(toolName) : undefined;
+}
+
+/** The result of a call that gives the output. */
+export async function takeOutput(form: OutputForm, { toolName, input }: ToolCallPart): Promise<ToolOutput> {
+  const read = await form.parse(input);
+  return "value" in read ? taken : problems.invalidInput(toolName, read.problem);
+}
+
+/** The output in a reply's calls, which all have their results; nothing when none of them is meant to give it. */
+export async function outputOfCalls(
+  plan: OutputPlan,
+  message: Message,
+  results: Message | undefined,
+): Promise<ReadOutput | undefined> {
+  let refused: ReadOutput | undefined;
+  for (const call of callsOf(message)) {
+    const form = formOfCall(plan, call);
+    if (!form) continue;
+    const read = await form.parse(call.input);
+    // A hook may have let none of the calls through.
+    if ("value" in read && resultOf(results, call) === taken.value) return read;
+    if ("problem" in read) refused ??= read;
+  }
+  return refused;
+}
+
+function resultOf(results: Message | undefined, { toolCallId }: ToolCallPart): unknown {
+  if (results?.role !== "tool" || typeof results.content === "string") return undefined;
+  const part = results.content.find((each) => "toolCallId" in each && each.toolCallId === toolCallId);
+  return part?.type === "tool-result" ? part.output.value : undefined;
+}
+
+/** Whether the model was told before that its answer does not do. */
+export function wasRefused(plan: OutputPlan, earlier: readonly Message[]): boolean {
+  const isMiss = (message: Message, i: number) =>
+    callsOf(message).some((call) => formOfCall(plan, call) && resultOf(earlier[i + 1], call) !== taken.value);
+  return earlier.some((message, i) => isRepair(message) || isMiss(message, i));
+}
+
 const mark = { bough: { repair: true } };
 
 /** Asks the model to say it again; marked, so that a resumed turn knows that it was asked. */
-export function repairMessage(problem: string): NewMessage {
-  const text = `Your answer does not fit the required schema: ${problem} Answer again with the JSON object only.`;
+export function repairMessage(plan: OutputPlan, problem: string): NewMessage {
+  const text =
+    plan.mode === "native"
+      ? `Your answer does not fit the required schema: ${problem} Answer again with the JSON object only.`
+      : `Your answer can't be used: ${problem} Call it with the answer.`;
   return { role: "user", content: [{ type: "text", text }], providerOptions: mark };
 }
 
-export function isRepair({ providerOptions }: Message): boolean {
+/** What is wrong with an answer in words only. */
+export function notCalled(forms: ReadonlyMap<string, OutputForm>): string {
+  return `It has to be given with the tool ${[...forms.keys()].join(" or ")}.`;
+}
+
+export function isRepair({ providerOptions }: Pick<Message, "providerOptions">): boolean {
   return (providerOptions?.bough as JsonObject | undefined)?.repair === true;
 }
 

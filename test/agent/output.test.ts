@@ -19,6 +19,33 @@ describe("an answer that has to fit a schema", () => {
     });
   });
 
+  test("may have no properties but those of the schema, which some providers want to be told", async () => {
+    const { agent, model } = await given(['{"a":[{"b":1}],"any":{}}']);
+    const nested = z.object({
+      a: z.array(z.object({ b: z.number() })),
+      any: z.looseObject({}),
+      map: z.record(z.string(), z.number()).optional(),
+    });
+    expect((await agent.run("What?", { ...s, output: nested }).result).status).toBe("completed");
+    const { schema } = model.calls[0]!.responseFormat as { schema: unknown };
+    expect(schema).toMatchObject({
+      additionalProperties: false,
+      properties: {
+        a: { items: { additionalProperties: false } },
+        any: { additionalProperties: {} },
+        map: { additionalProperties: { type: "number" } },
+      },
+    });
+  });
+
+  test("may be an intersection, whose members stay open to each other", async () => {
+    const allOf = ["c", "d"].map((name) => ({ type: "object", properties: { [name]: { type: "number" } } }));
+    const { agent, model } = await given(['{"c":1,"d":2}']);
+    expect((await agent.run("What?", { ...s, output: { type: "object", allOf } }).result).status).toBe("completed");
+    expect(model.calls[0]!.responseFormat).toMatchObject({ schema: { allOf } });
+    expect(JSON.stringify(model.calls[0]!.responseFormat)).not.toContain("additional");
+  });
+
   test("is given out as the schema makes it", async () => {
     const { agent } = await given(['{"when":"2020-01-02"}']);
     const when = z.object({ when: z.string().transform((text) => text.length) });
@@ -46,7 +73,7 @@ describe("an answer that has to fit a schema", () => {
       return read.success ? { value: read.data } : { problem: "no" };
     };
     const text = `First \`\`\`json\n{"draft":1}\n\`\`\` then \`\`\`json\n${answer}\n\`\`\``;
-    expect(await readOutput({ jsonSchema: {}, parse }, text)).toEqual({ value: oslo });
+    expect(await readOutput({ parse }, text)).toEqual({ value: oslo });
   });
 
   test.each(["", "no", "42", '"text"', "[1]", "{", "}{", '{"a":', "null"])("is not to be found in %j", async (text) => {

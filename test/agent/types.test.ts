@@ -48,6 +48,32 @@ describe("the type of a run", () => {
     expectTypeOf<ReturnType<typeof plain>>().toEqualTypeOf<Run<{ [key: string]: Json }>>();
   });
 
+  test("is the same whichever way the output is given", () => {
+    const output = z.object({ n: z.string().transform(Number) });
+    const called = () => agent.run("Hi", { output: { schema: output, mode: "tool" } });
+    expectTypeOf<ReturnType<typeof called>>().toEqualTypeOf<Run<{ n: number }>>();
+    const native = () => agent.run("Hi", { output: { schema: jsonSchema<{ city: string }>({ type: "object" }) } });
+    expectTypeOf<ReturnType<typeof native>>().toEqualTypeOf<Run<{ city: string }>>();
+    const plain = () => agent.run("Hi", { output: { schema: { type: "object", required: ["a"] }, mode: "tool" } });
+    expectTypeOf<ReturnType<typeof plain>>().toEqualTypeOf<Run<{ [key: string]: Json }>>();
+    // @ts-expect-error: there is no such way
+    void (() => agent.run("Hi", { output: { schema: output, mode: "tol" } }));
+  });
+
+  test("is that of a union, or says which of several by name", () => {
+    const [a, b] = [z.object({ a: z.number() }), z.object({ b: z.string() })];
+    const union = () => agent.run("Hi", { output: z.union([a, b]) });
+    expectTypeOf<ReturnType<typeof union>>().toEqualTypeOf<Run<{ a: number } | { b: string }>>();
+    const named = () => agent.run("Hi", { output: { union: { first: a, second: b }, mode: "tool" } });
+    type Named = NonNullable<Awaited<ReturnType<typeof named>["result"]>["output"]>;
+    expectTypeOf<Named>().toEqualTypeOf<
+      | { readonly type: "first"; readonly value: { a: number } }
+      | { readonly type: "second"; readonly value: { b: string } }
+    >();
+    const use = (output: Named) => (output.type === "first" ? output.value.a : output.value.b.length);
+    expectTypeOf(use).returns.toEqualTypeOf<number>();
+  });
+
   test("is the same for a turn that is taken up", () => {
     const run = () => agent.run(undefined, { sessionId: "s", output: z.object({ n: z.number() }) });
     expectTypeOf<ReturnType<typeof run>>().toEqualTypeOf<Run<{ n: number }>>();

@@ -196,4 +196,64 @@ describe.each(providerNames)("%s", (name) => {
     expect(output).toEqual({ city: "Oslo" });
     await worksOn(given);
   });
+
+  test("an answer in the shape that was asked for, given by calling a tool after another one", async () => {
+    const sum = [{ id: "call_a", name: "add", arguments: '{"a":1,"b":2}' }];
+    const answer = [
+      { id: "call_b", name: "return_output", arguments: '{"city":"Oslo","sights":["Opera","City Hall"]}' },
+    ];
+    mock.on({ userMessage: "where", hasToolResult: false }, { toolCalls: sum });
+    mock.on({ userMessage: "where", hasToolResult: true }, { toolCalls: answer }, { chunkSize: 6 });
+    const given = await agentOn({ tools: { add } });
+    const schema = z.object({ city: z.string(), sights: z.array(z.string()) });
+    const run = given.agent.run("where", { ...s, output: { schema, mode: "tool" } });
+    const shown = ofType(await eventsOf(run), "output-partial").map(({ output }) => output);
+    const result = await run.result;
+    const oslo = { city: "Oslo", sights: ["Opera", "City Hall"] };
+    expect(result).toMatchObject({ status: "completed", reason: "output", output: oslo, iterations: 2 });
+    expect(shown.length).toBeGreaterThan(2);
+    expect(shown.at(-1)).toEqual(oslo);
+    const requests = mock.getRequests();
+    expect(requests).toHaveLength(2);
+    for (const { body } of requests) {
+      const { tools, tool_choice, response_format } = body as unknown as Record<string, unknown>;
+      expect(JSON.stringify(tools)).toContain("return_output");
+      expect(response_format).toBeUndefined();
+      if (tool_choice !== undefined) expect(["required", { type: "any" }, "any"]).toContainEqual(tool_choice);
+    }
+    await worksOn(given);
+  });
+
+  test("a call that does not fit the shape is told so, and the next one is the answer", async () => {
+    const call = (id: string, city: unknown) => [{ id, name: "return_output", arguments: JSON.stringify({ city }) }];
+    mock.on({ userMessage: "where", hasToolResult: false }, { toolCalls: call("call_a", 7) });
+    mock.on({ userMessage: "where", hasToolResult: true }, { toolCalls: call("call_b", "Oslo") });
+    const given = await agentOn();
+    const output = { schema: z.object({ city: z.string() }), mode: "tool" } as const;
+    expect(await given.agent.run("where", { ...s, output }).result).toMatchObject({ output: { city: "Oslo" } });
+    await worksOn(given);
+  });
+
+  test("one of several shapes, as text and by calling its tool", async () => {
+    const union = { city: z.object({ name: z.string() }), nothing: z.object({ why: z.string() }) };
+    const oslo = { type: "city", value: { name: "Oslo" } };
+    mock.on({ userMessage: "as text" }, { content: JSON.stringify({ output: oslo }) });
+    const toolCalls = [{ id: "call_a", name: "return_city", arguments: '{"name":"Oslo"}' }];
+    mock.on({ userMessage: "by tool" }, { toolCalls });
+    const given = await agentOn();
+    expect((await given.agent.run("as text", { ...s, output: { union } }).result).output).toEqual(oslo);
+    const result = await given.agent.run("by tool", { ...s, output: { union, mode: "tool" } }).result;
+    expect(result.output).toEqual(oslo);
+    await worksOn(given);
+  });
+
+  test("an answer in the shape that was asked for, shown while it is written", async () => {
+    mock.on({ userMessage: "where" }, { content: '{"city":"Oslo","people":700000}' }, { chunkSize: 5 });
+    const given = await agentOn();
+    const run = given.agent.run("where", { ...s, output: z.object({ city: z.string(), people: z.number() }) });
+    const shown = ofType(await eventsOf(run), "output-partial").map(({ output }) => output);
+    expect(shown.length).toBeGreaterThan(2);
+    expect(shown.at(-1)).toEqual({ city: "Oslo", people: 700_000 });
+    await worksOn(given);
+  });
 });
