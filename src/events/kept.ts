@@ -95,6 +95,8 @@ const messageAdded = kept(
     content: contentSchema,
     partial: v.optional(v.literal(true)),
     providerOptions: v.optional(jsonObject),
+    /** What the model call behind it used; of the message that closes a turn, the turn's own total says so. */
+    usage: v.optional(usage),
   }),
 );
 

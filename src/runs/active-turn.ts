@@ -48,6 +48,7 @@ export class ActiveTurn {
   readonly hidden = new Set<string>();
   /** Model calls of the whole turn. */
   iterations = 0;
+  /** Of the whole turn, as far as earlier runs wrote down what they used. */
   usage: Usage = {};
   /** Text that a person may have seen of a message that was not finished. */
   partial: NewMessage | undefined;
@@ -84,7 +85,10 @@ export class ActiveTurn {
       write: (...drafts) => this.write(...drafts),
       watch: (until) => this.hear(until),
     });
-    for (const fact of earlier) this.#see(fact);
+    for (const fact of earlier) {
+      this.#see(fact);
+      if (fact.type === "message.added" && fact.usage) this.addUsage(fact.usage as Usage);
+    }
     this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
   }
 

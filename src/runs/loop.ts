@@ -41,10 +41,10 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   }
   const reply = given.calls.length > 0 ? withOwnIds(given, (await openTurn(turn)).messages) : given;
   const { message, calls, finishReason } = reply;
-  const finish = calls.length === 0 ? await answered(turn, reply) : undefined;
+  const finish = calls.length === 0 ? await answered(turn, reply, before) : undefined;
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
-    await turn.write(messageDraft(turn, message));
+    await turn.write(messageDraft(turn, message, usageSince(before, turn.usage)));
     failpoint("run.reply.written");
     const { messages } = await openTurn(turn);
     outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
@@ -81,7 +81,11 @@ function withOwnIds(reply: Reply, earlier: readonly Message[]): Reply {
 }
 
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */
-async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Promise<TurnFinish | undefined> {
+async function answered(
+  turn: ActiveTurn,
+  { message, finishReason }: Reply,
+  before: Usage,
+): Promise<TurnFinish | undefined> {
   const { output: schema } = turn.plan;
   if (!schema) return { reason: finishReason, message };
   const read = await readOutput(schema, textOf(message));
@@ -91,7 +95,8 @@ async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Pro
     turn.partial = message;
     throw outputInvalid(read.problem);
   }
-  await turn.write(messageDraft(turn, message), messageDraft(turn, repairMessage(read.problem)));
+  const reply = messageDraft(turn, message, usageSince(before, turn.usage));
+  await turn.write(reply, messageDraft(turn, repairMessage(read.problem)));
   return undefined;
 }
 
@@ -132,9 +137,11 @@ async function openTurn(turn: ActiveTurn): Promise<{ messages: readonly Message[
   return view.open ?? { messages: unclosedTranscript(view) };
 }
 
-function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage) {
-  const stamp = turn.stamp();
-  return { ...stamp, ...(id !== undefined && { id }), type: "message.added", turnId: turn.turnId, ...message } as never;
+/** With what it used, which a run that takes the turn up adds to its own. */
+function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}) {
+  const stamp = { ...turn.stamp(), ...(id !== undefined && { id }) };
+  const used = Object.keys(usage).length > 0 && { usage };
+  return { ...stamp, type: "message.added", turnId: turn.turnId, ...message, ...used } as never;
 }
 
 function asMessage(turn: ActiveTurn, message: Reply["message"]): Message {
