@@ -1,5 +1,6 @@
 // Closing: however a run ends, the turn is left in a legal state and whoever watches is told once.
 
+import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { type Message, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
@@ -24,7 +25,9 @@ export interface RunResult<Output = unknown> {
   readonly text: string;
   /** The turn's messages, the input included. */
   readonly messages: readonly Message[];
+  /** Of the whole turn, runs before this one included. */
   readonly iterations: number;
+  /** Of the whole turn, as far as runs before this one wrote down what they used. */
   readonly usage: Usage;
   /** The object asked for with `output`. */
   readonly output?: Output;
@@ -111,7 +114,7 @@ function closing(turn: ActiveTurn) {
   return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
 }
 
-/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. */
+/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. A turn that was called off waits a little. */
 async function summarise(
   turn: ActiveTurn,
   end: {
@@ -125,8 +128,10 @@ async function summarise(
   const { afterTurn } = turn.plan.pipeline;
   if (!afterTurn || turn.isSummarised) return;
   turn.isSummarised = true;
-  const { iterations, usage } = turn;
-  await afterTurn(turn.hook, { ...end, iterations, usage });
+  const { iterations, usage, context } = turn;
+  const grace = withGrace(turn.signal, context.clock);
+  const { signal } = grace;
+  await afterTurn(turn.hook, { ...end, iterations, usage, signal }).finally(() => grace.stop());
 }
 
 /** The turn's messages with the one that is about to be written. */

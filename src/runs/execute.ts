@@ -19,20 +19,15 @@ export interface Execution {
   readonly ref: BranchRef;
   readonly input: readonly NewMessage[] | undefined;
   readonly control: RunControl;
-  /** The caller's own. */
-  readonly signal?: AbortSignal;
 }
 
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, plan, ref, input, control, signal: outer } = execution;
+  const { context, plan, ref, input, control } = execution;
   const { controller, runId, mailbox } = control;
   const { stamp: agent, hub, clock } = plan;
   const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
-  const abort = () => controller.abort(new Interrupted("aborted"));
-  if (outer?.aborted) throw new BoughError("aborted", "The signal was aborted before the run began.");
-  outer?.addEventListener("abort", abort, { once: true });
   try {
-    const request = { context, plan, ref, runId, emitter };
+    const request = { context, plan, ref, runId, emitter, signal: controller.signal };
     const opened = await openTurn({ ...request, input });
     emitter.enterTurn(opened.held.turnId);
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
@@ -48,7 +43,6 @@ export async function execute(execution: Execution): Promise<RunResult> {
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
   } finally {
-    outer?.removeEventListener("abort", abort);
     // Whatever still waits in this run's name stops waiting.
     controller.abort(new Interrupted("ended"));
   }
@@ -75,6 +69,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
   try {
     if (signal.aborted) throw signal.reason;
+    if (opened.refusal) throw opened.refusal.cause;
     return await complete(turn, await loop(turn));
   } catch (error) {
     return await endSafely(turn, signal.aborted ? signal.reason : error);
