@@ -87,6 +87,12 @@ const turnStarted = kept(
 
 const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, runId: v.optional(id), agentId: v.optional(id) }));
 
+/** A run hands the turn over and leaves it open: nothing is wrong with it, somebody else shall go on. */
+const turnParked = kept(
+  "turn.parked",
+  v.strictObject({ ...turn, runId: v.optional(id), reason: v.optional(v.string()) }),
+);
+
 const messageAdded = kept(
   "message.added",
   v.strictObject({
@@ -207,6 +213,7 @@ export const keptEvents = [
   branchReverted,
   turnStarted,
   turnResumed,
+  turnParked,
   messageAdded,
   toolStarted,
   toolReturned,

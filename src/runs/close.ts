@@ -2,7 +2,7 @@
 
 import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
-import { type Message, textOf } from "../events/index.ts";
+import { type Draft, type Message, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
@@ -78,14 +78,17 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
 
 /** Gives the branch back and leaves the turn open: whoever brings the answer resumes it. */
 async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
+  const { turnId, held } = turn;
   const set = turn.state.branchPatch();
+  const drafts: Draft[] = [];
   // The calls that changed it have their results and don't run again.
-  if (Object.keys(set).length > 0) {
-    await turn.write({ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set });
-  }
+  if (Object.keys(set).length > 0) drafts.push({ ...turn.stamp(), type: "state.changed", turnId, set });
+  // Tells a run that was handed over from one that died; a question that waits says so by itself.
+  if (reason === handedOver) drafts.push({ ...turn.stamp(), type: "turn.parked", turnId, runId: held.runId, reason });
+  if (drafts.length > 0) await turn.write(...drafts);
   await giveBack(turn, reason);
   const { interactions } = await turn.view();
-  const open = interactions.filter(({ turnId }) => turnId === turn.turnId);
+  const open = interactions.filter((each) => each.turnId === turnId);
   const messages = await turnMessages(turn);
   return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };
 }

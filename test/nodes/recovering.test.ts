@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Agent, type AgentOptions, createAgent, defineTool, type Store } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock } from "../../src/testing/index.ts";
-import { counted, endless, factTypes, given, s, settle, until } from "../agent/kit.ts";
+import { counted, endless, factTypes, gate, given, s, settle, until } from "../agent/kit.ts";
 import { deadOwner } from "../sessions/kit.ts";
 
 const leaseMs = 30_000;
@@ -159,6 +159,16 @@ describe("turns that nobody claims", () => {
   });
 });
 
+/** A model that never answers, and the moment at which it is asked. */
+function hangingModel() {
+  const { open, passed: asked } = gate();
+  const script = () => {
+    open();
+    return new Promise<never>(() => {});
+  };
+  return { script, asked };
+}
+
 describe("a turn of which nothing comes", () => {
   /** Takes the turn up and dies, so many times. */
   async function fail(agent: Agent, times: number): Promise<void> {
@@ -191,6 +201,24 @@ describe("a turn of which nothing comes", () => {
     expect(left).toMatchObject({ attempts: 4 });
     expect(left!.isGivenUp).toBeUndefined();
     expect((await left!.run!.result).status).toBe("completed");
+  });
+
+  test("is not counted by those who take it up and hand it over", async () => {
+    const { agent, again } = await withTurnLeft({ owner: deadOwner() });
+    await fail(again({ owner: deadOwner() }), 2);
+    for (let i = 0; i < 6; i++) {
+      const hung = hangingModel();
+      const node = again({ owner: "elsewhere/1", script: hung.script });
+      const run = node.run(undefined, s);
+      await hung.asked;
+      await node.close();
+      expect(await run.result).toMatchObject({ status: "parked", reason: "handed-over" });
+    }
+    expect(await agent.recover({ resume: false })).toMatchObject([{ attempts: 2 }]);
+    await fail(again({ owner: deadOwner() }), 1);
+    const [left] = await agent.recover();
+    expect(left).toMatchObject({ attempts: 3 });
+    expect(await left!.run!.text()).toBe("Done.");
   });
 
   test("is counted from where something last came of it", async () => {
