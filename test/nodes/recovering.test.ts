@@ -234,6 +234,53 @@ describe("a turn of which nothing comes", () => {
   });
 });
 
+describe("turns of which there are many", () => {
+  test("are taken up so many at a time, and the next as soon as one is done", async () => {
+    const waiting: (() => void)[] = [];
+    const { agent, again } = await given(() => new Promise((done) => waiting.push(() => done("Done."))));
+    const doomed = again({ owner: deadOwner() });
+    for (let i = 0; i < 5; i++) {
+      await agent.createSession(`many-${i}`);
+      await doomed.beginTurn({ sessionId: `many-${i}` }, "Go", { leaseMs });
+    }
+    const stop = agent.keepRecovering({ parallelRuns: 2 });
+    for (let done = 0; done < 5; done++) {
+      await until(() => waiting.length === Math.min(done + 2, 5));
+      await settle();
+      expect(waiting).toHaveLength(Math.min(done + 2, 5));
+      waiting[done]!();
+    }
+    await settle();
+    for (let i = 0; i < 5; i++) expect((await agent.loadBranch(`many-${i}`)).turns[0]?.status).toBe("committed");
+    await stop();
+  });
+
+  test("and wait for their time are left to others who take them up meanwhile", async () => {
+    const asked: string[] = [];
+    const { agent, again } = await given(() => {
+      asked.push("here");
+      return asked.length > 1 ? "Done." : blocked.passed.then(() => "Done.");
+    });
+    const blocked = gate();
+    const doomed = again({ owner: deadOwner() });
+    await agent.createSession("t");
+    for (const sessionId of ["s", "t"]) await doomed.beginTurn({ sessionId }, "Go", { leaseMs });
+    const stop = agent.keepRecovering({ parallelRuns: 1 });
+    await until(() => asked.length === 1);
+    const others = await again({ script: ["There.", "There."], owner: "elsewhere/1" }).recover();
+    await Promise.all(others.map(({ run }) => run?.result));
+    blocked.open();
+    await settle();
+    expect(asked).toHaveLength(1);
+    await stop();
+  });
+
+  test("are at least one at a time", async () => {
+    const { agent } = await given([]);
+    expect(() => agent.keepRecovering({ parallelRuns: 0 })).toThrow(/parallelRuns/);
+  });
+});
+
 describe("looking", () => {
   test("costs one list of claims while nothing happens", async () => {
     const clock = manualClock();
