@@ -16,6 +16,7 @@ import {
 } from "../models/index.ts";
 import { closedTranscript, unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
+import { CallIds } from "./call-ids.ts";
 import type { Span } from "./emit.ts";
 
 /** What a model said, or a hook in its place. */
@@ -50,10 +51,16 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   return askModel(turn, context.request, span);
 }
 
-function replyOf(turn: ActiveTurn, content: string | readonly Part[]): Reply {
-  const parts: readonly Part[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  const message = { id: turn.context.ids.next(), role: "assistant", content: parts } as const;
+async function replyOf(turn: ActiveTurn, content: string | readonly Part[]): Promise<Reply> {
+  const id = turn.context.ids.next();
+  const parts: readonly Part[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : (await callIds(turn, id)).ofMessage(content);
+  const message = { id, role: "assistant", content: parts } as const;
   return { message, calls: callsOf(message), finishReason: "stop" };
+}
+
+async function callIds(turn: ActiveTurn, messageId: string): Promise<CallIds> {
+  return new CallIds(messageId, (await turn.view()).open?.messages ?? []);
 }
 
 async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
@@ -111,12 +118,14 @@ async function hear(
   { id, assembler, span }: { id: string; assembler: MessageAssembler; span: Span },
 ): Promise<void> {
   const { signal, emitter } = turn;
+  const ids = await callIds(turn, id);
   const { wrapModelCall } = turn.plan.pipeline;
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
   const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
-  for await (const part of stream) {
+  for await (const given of stream) {
     if (signal.aborted) throw signal.reason;
-    if (part.type === "error") throw part.error;
+    if (given.type === "error") throw given.error;
+    const part = ids.ofStream(given);
     assembler.add(part);
     if (!emitter.isHeard) continue;
     const shown = shownOf(part, id);

@@ -1,7 +1,7 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
-import type { Message, NewMessage, Part, ToolOutput } from "../events/index.ts";
+import type { Message, NewMessage, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
@@ -33,13 +33,12 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const span = turn.emitter.span();
   turn.emitter.live({ type: "iteration-start", iteration }, span);
   const before = turn.usage;
-  const given = await nextReply(turn, span);
-  if (!given) {
+  const reply = await nextReply(turn, span);
+  if (!reply) {
     turn.iterations--;
     turn.emitter.live({ type: "iteration-end", iteration }, span);
     return { reason: turn.stopReason ?? "stopped" };
   }
-  const reply = given.calls.length > 0 ? withOwnIds(given, (await openTurn(turn)).messages) : given;
   const { message, calls, finishReason } = reply;
   const finish = calls.length === 0 ? await answered(turn, reply, before) : undefined;
   let outputs: ToolOutput[] = [];
@@ -64,20 +63,6 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
 function usageSince(before: Usage, after: Usage): Usage {
   const counts = Object.entries(after) as [keyof Usage, number][];
   return Object.fromEntries(counts.map(([name, count]) => [name, count - (before[name] ?? 0)]));
-}
-
-/** Answers and results are found by call id, so servers that begin to number anew with every reply get ids of our own. */
-function withOwnIds(reply: Reply, earlier: readonly Message[]): Reply {
-  const taken = new Set(earlier.flatMap(callsOf).map(({ toolCallId }) => toolCallId));
-  const again = reply.calls.filter(({ toolCallId }) => taken.has(toolCallId));
-  if (again.length === 0) return reply;
-  const { message } = reply;
-  const own = (part: Part) =>
-    part.type === "tool-call" && again.some(({ toolCallId }) => toolCallId === part.toolCallId)
-      ? { ...part, toolCallId: `${message.id}-${part.toolCallId}` }
-      : part;
-  const renamed = { ...message, content: (message.content as readonly Part[]).map(own) };
-  return { ...reply, message: renamed, calls: callsOf(renamed) };
 }
 
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */
