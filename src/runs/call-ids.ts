@@ -39,8 +39,9 @@ export class CallIds {
 
   /** The parts of a whole message. */
   ofMessage(parts: readonly Part[]): readonly Part[] {
+    const calls = new Set<Part>(callsOf({ role: "assistant", content: parts }));
     return parts.map((part) =>
-      part.type === "tool-call" && !part.providerExecuted ? { ...part, toolCallId: this.#next(part.toolCallId) } : part,
+      part.type === "tool-call" && calls.has(part) ? { ...part, toolCallId: this.#next(part.toolCallId) } : part,
     );
   }
 

@@ -99,7 +99,7 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
   let due = clock.now() + beatMs;
   await clock.sleep(Math.min(listenAfterMs, beatMs), signal);
   if (signal.aborted || turn.isOver) return;
-  void listen(turn, signal);
+  turn.listen();
   for (; ; due = clock.now() + beatMs) {
     // Wherever the clock was set to meanwhile, a beat is no longer than that.
     await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
@@ -111,15 +111,6 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
     }
   }
-}
-
-/** How soon the log is looked at again after that failed. */
-const lookAgainMs = 1000;
-
-/** Hears what others write for this run, such as that it shall stop. What the store says is a hint; facts decide. */
-async function listen(turn: ActiveTurn, signal: AbortSignal): Promise<void> {
-  const { clock } = turn.context;
-  while (!signal.aborted && !turn.isOver) await turn.hear(signal).catch(() => clock.sleep(lookAgainMs, signal));
 }
 
 async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {
