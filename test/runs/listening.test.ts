@@ -48,7 +48,7 @@ test("an answer comes also when the log can't be looked at for a while, which is
   let looks = 0;
   const store = watched(memoryStore({ clock }), (next) => {
     looks++;
-    return looks <= 3 ? Promise.reject(new BoughError("store_busy", "Busy.")) : next();
+    return looks <= 3 ? Promise.reject(new BoughError("store_unavailable", "Not now.")) : next();
   });
   const { ran, tools } = removing();
   const agent = await anAgent({ model: removesThenTells("a"), tools, store, clock });
