@@ -1,6 +1,7 @@
 // Agent: the front door. An agent is its sessions (the same code as without one) and what can be run on them.
 
 import { setMaxListeners } from "node:events";
+import { untilAborted, withGrace } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
@@ -10,6 +11,7 @@ import { Hub, type Subscriber } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import { StateBag } from "../middleware/index.ts";
 import { defaultRetry } from "../models/index.ts";
+import { notBegun } from "../runs/endings.ts";
 import {
   type AgentSettings,
   defaultLimits,
@@ -28,6 +30,7 @@ import {
   type RunOptions,
   type RunResult,
 } from "../runs/index.ts";
+import type { RunWork } from "../runs/run.ts";
 import { changeSessionState, sessionState } from "../runs/session-state.ts";
 import { resolveBranch } from "../sessions/branches.ts";
 import { loadAtCheckpoint } from "../sessions/checkpoints.ts";
@@ -71,7 +74,8 @@ export class Agent extends Sessions {
   readonly #active = new Map<string, { run: Run; scope: Promise<Place> }>();
   readonly #recovering: Recovering;
   #isClosed = false;
-  #base: Promise<AgentBase> | undefined;
+  #base: AgentBase | undefined;
+  #preparing: Promise<AgentBase> | undefined;
 
   /** Use `createAgent`. */
   constructor(options: AgentOptions) {
@@ -106,13 +110,14 @@ export class Agent extends Sessions {
   run(input?: RunInput, options?: RunOptions): Run;
   run(input?: RunInput, options: RunOptions = {}): Run {
     const scope = this.#scopeOf(options);
-    const run = new Run(this.#context.ids.next(), {
+    const work: RunWork<never> = {
       start: (control) => this.#start(scope, input, options, control),
       respond: async (interactionId, answer) => {
         const { context, ref } = await scope;
         await new Sessions(context).answer(ref, interactionId, answer);
       },
-    });
+    };
+    const run = new Run(this.#context.ids.next(), work, options.signal);
     const { runId } = run;
     this.#active.set(runId, { run, scope });
     const done = () => this.#active.delete(runId);
@@ -253,10 +258,11 @@ export class Agent extends Sessions {
     setMaxListeners(0, control.controller.signal);
     const { context, ref } = await scope;
     if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
-    const plan = await planRun(this.#options, this.#settings, await this.#prepared(), options);
+    const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
+    const plan = await planRun(this.#options, this.#settings, base, options);
     const messages = input === undefined ? undefined : messagesOf(input);
-    const { signal } = options;
-    const result = await execute({ context, plan, ref, input: messages, control, ...(signal && { signal }) });
+    if (options.signal?.aborted) throw notBegun();
+    const result = await execute({ context, plan, ref, input: messages, control });
     return result as RunResult<never>;
   }
 
@@ -281,12 +287,30 @@ export class Agent extends Sessions {
   }
 
   #prepared(): Promise<AgentBase> {
-    this.#base ??= prepareBase(this.#options, this.#settings).catch((error) => {
-      // A tool source that was not there may be there next time.
-      this.#base = undefined;
-      throw error;
-    });
-    return this.#base;
+    this.#preparing ??= prepareBase(this.#options, this.#settings).then(
+      (base) => {
+        this.#base = base;
+        return base;
+      },
+      (error) => {
+        // A tool source that was not there may be there next time.
+        this.#preparing = undefined;
+        throw error;
+      },
+    );
+    return this.#preparing;
+  }
+
+  /** A tool source that never answers holds no run up that is called off meanwhile. */
+  async #preparedFor(signal: AbortSignal): Promise<AgentBase> {
+    const grace = withGrace(signal, this.#context.clock);
+    try {
+      return await untilAborted(grace.signal, this.#prepared());
+    } catch (error) {
+      throw grace.signal.aborted ? notBegun() : error;
+    } finally {
+      grace.stop();
+    }
   }
 
   #forkState({ sessionId, state }: ForkPlan): StateBag {

@@ -19,6 +19,8 @@ export interface KeepRecoveringOptions extends RecoveryOptions {
   readonly everyMs?: number;
   /** How often turns are looked for that nobody claims, such as parked ones that have their answers (default 30 s). */
   readonly scanEveryMs?: number;
+  /** How many turns are worked on at the same time (default 50); the others wait until one is done. */
+  readonly parallelRuns?: number;
 }
 
 /** What the agent lends to it. */
@@ -58,13 +60,15 @@ export class Recovering {
   start(options: KeepRecoveringOptions): () => Promise<void> {
     const { context, settings, isActive, warn } = this.#agent;
     const { random, leaseMs } = settings;
-    const { everyMs = 250, scanEveryMs = 30_000 } = options;
+    const { everyMs = 250, scanEveryMs = 30_000, parallelRuns = 50 } = options;
+    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns is a count from 1 on.");
     const sweeper = new Sweeper({
       context,
       random,
       leaseMs,
       everyMs,
       scanEveryMs,
+      parallelRuns,
       isOwn: isActive,
       offer: (left) => this.#offer(left, options),
       onError: (error) => warn("A look for turns to recover failed:", error),
@@ -91,14 +95,17 @@ export class Recovering {
     return run(undefined, { ...options.run, ...refOf(left) });
   }
 
-  /** Takes up what was found in the background: nobody here would answer a question, so it is left for whoever can. */
-  #offer(left: InterruptedRun, options: RecoveryOptions): void {
+  /**
+   * Takes up what was found in the background: nobody here would answer a question, so it is left for whoever can. Resolves
+   * when the run is over.
+   */
+  #offer(left: InterruptedRun, options: RecoveryOptions): Promise<unknown> | undefined {
     const run = this.takeUp(left, { ...options, run: { questions: "park", ...options.run } });
-    run?.result.catch((error) => {
+    if (left.agentId === this.#agent.id && isGivenUp(left, options)) this.#giveUp(left);
+    return run?.result.catch((error) => {
       if (lostRaces.some((code) => BoughError.is(error, code))) return;
       this.#agent.warn("A turn could not be recovered:", error);
     });
-    if (left.agentId === this.#agent.id && isGivenUp(left, options)) this.#giveUp(left);
   }
 
   #giveUp(left: InterruptedRun): void {

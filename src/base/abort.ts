@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts";
+
 /** The work's result, or the signal's reason as soon as it aborts: work that ignores its signal holds nobody up. */
 export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -6,4 +8,19 @@ export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
     if (signal.aborted) abort();
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
+}
+
+/** How long, after a run is called off, what should still come to its end is waited for. */
+export const graceMs = 1000;
+
+/** A signal that aborts `graceMs` after another one, unless it is stopped before. */
+export function withGrace(signal: AbortSignal, clock: Clock): { readonly signal: AbortSignal; stop(): void } {
+  const [late, over] = [new AbortController(), new AbortController()];
+  const wait = async () => {
+    await clock.sleep(graceMs, over.signal);
+    if (!over.signal.aborted) late.abort(signal.reason);
+  };
+  if (signal.aborted) void wait();
+  else signal.addEventListener("abort", wait, { once: true, signal: over.signal });
+  return { signal: late.signal, stop: () => over.abort() };
 }

@@ -37,6 +37,7 @@ export type ErrorCode =
   | "store_closed"
   | "store_locked"
   | "store_busy"
+  | "store_unavailable"
   | "store_read_only"
   | "store_corrupt"
   | "store_too_new"

@@ -30,6 +30,7 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   },
   "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" } },
   "turn.resumed": { turnId: "t", runId: "r2", agentId: "a" },
+  "turn.parked": { turnId: "t", runId: "r2", reason: "handed-over" },
   "message.added": {
     turnId: "t",
     role: "assistant",

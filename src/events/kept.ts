@@ -87,6 +87,12 @@ const turnStarted = kept(
 
 const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, runId: v.optional(id), agentId: v.optional(id) }));
 
+/** A run hands the turn over and leaves it open: nothing is wrong with it, somebody else shall go on. */
+const turnParked = kept(
+  "turn.parked",
+  v.strictObject({ ...turn, runId: v.optional(id), reason: v.optional(v.string()) }),
+);
+
 const messageAdded = kept(
   "message.added",
   v.strictObject({
@@ -95,6 +101,8 @@ const messageAdded = kept(
     content: contentSchema,
     partial: v.optional(v.literal(true)),
     providerOptions: v.optional(jsonObject),
+    /** What the model call behind it used; of the message that closes a turn, the turn's own total says so. */
+    usage: v.optional(usage),
   }),
 );
 
@@ -205,6 +213,7 @@ export const keptEvents = [
   branchReverted,
   turnStarted,
   turnResumed,
+  turnParked,
   messageAdded,
   toolStarted,
   toolReturned,

@@ -6,7 +6,10 @@
 //       Two exceptions: what onError throws is dropped, and afterTurn is called on everybody (whoever opened something
 //       must get to close it) before the first error goes on.
 //   P4. A beforeToolCall that blocks and a beforeIteration that answers are the last of their chain.
+//   P5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
+//       reason, whatever it does or throws later.
 
+import { untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import type { ToolOutput } from "../events/index.ts";
 import type { ModelRequest, ModelStream } from "../models/index.ts";
@@ -87,11 +90,13 @@ function hooksOf<Name extends HookName>(list: readonly Middleware[], name: Name)
 
 type AnyHook = (...args: unknown[]) => unknown;
 
-/** The hook, whose errors say whose they are. */
+/** The hook, whose errors say whose they are and who holds nobody up (P5). */
 function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
   return async (...args) => {
     try {
-      return await hook(...args);
+      const returned = hook(...args);
+      const { signal } = args[name === "afterTurn" ? 1 : 0] as { signal?: AbortSignal };
+      return await (signal && isPromise(returned) ? untilAborted(signal, returned) : returned);
     } catch (error) {
       // What a run throws to leave its work is no Error, and Bough's own say enough.
       if (!(error instanceof Error) || BoughError.is(error)) throw error;
@@ -99,6 +104,10 @@ function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
       throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });
     }
   };
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** One after another, until one throws or the chain is done with early. */

@@ -48,6 +48,8 @@ export interface TurnContext {
   readonly sessionId: string;
   readonly branchId: string;
   readonly agent: AgentStamp;
+  /** Aborts when the run is called off. */
+  readonly signal: AbortSignal;
   readonly state: StateAccess;
   /** What the turn begins with; may be replaced. */
   input: readonly NewMessage[];
@@ -63,6 +65,8 @@ export interface TurnSummary {
   readonly iterations: number;
   readonly usage: Usage;
   readonly error?: unknown;
+  /** Aborts when the turn closes without waiting any longer: some time after the run was called off. */
+  readonly signal: AbortSignal;
 }
 
 export interface IterationContext extends HookContext {

@@ -67,6 +67,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     addResult(growing(view, fact).messages, fact);
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
+  "turn.parked": nothing,
   "tool.started": nothing,
   "task.started": nothing,
   "task.ended": nothing,

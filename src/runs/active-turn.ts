@@ -32,6 +32,9 @@ export interface ActiveTurnOptions {
   readonly interrupt: (reason: string | undefined) => void;
 }
 
+/** How soon the log is looked at again after that failed. */
+const lookAgainMs = 1000;
+
 export class ActiveTurn {
   readonly context: Context;
   readonly plan: RunPlan;
@@ -48,6 +51,7 @@ export class ActiveTurn {
   readonly hidden = new Set<string>();
   /** Model calls of the whole turn. */
   iterations = 0;
+  /** Of the whole turn, as far as earlier runs wrote down what they used. */
   usage: Usage = {};
   /** Text that a person may have seen of a message that was not finished. */
   partial: NewMessage | undefined;
@@ -60,6 +64,7 @@ export class ActiveTurn {
   /** The work on it is done; the run may go on with the same turn anew. */
   isOver = false;
   #hook: HookContext | undefined;
+  #isListening = false;
   readonly #interrupt: ActiveTurnOptions["interrupt"];
   /** The runs that have worked on this turn. */
   readonly #runIds = new Set<string>();
@@ -82,9 +87,12 @@ export class ActiveTurn {
       signal,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
       write: (...drafts) => this.write(...drafts),
-      watch: (until) => this.hear(until),
+      listen: () => this.listen(),
     });
-    for (const fact of earlier) this.#see(fact);
+    for (const fact of earlier) {
+      this.#see(fact);
+      if (fact.type === "message.added" && fact.usage) this.addUsage(fact.usage as Usage);
+    }
     this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
   }
 
@@ -168,11 +176,25 @@ export class ActiveTurn {
     for (const name of Array.isArray(show) ? show : []) this.hidden.delete(String(name));
   }
 
-  /** Waits for news of the branch and shows what others wrote. */
-  async hear(signal: AbortSignal): Promise<void> {
+  /** Hears what others write for this run, such as answers, and that it shall stop, until the work on the turn is over. */
+  listen(): void {
+    if (this.#isListening) return;
+    this.#isListening = true;
+    void this.#keepListening();
+  }
+
+  /** What the store says is a hint; facts decide. A look that fails shows nothing: the run itself finds out what is wrong. */
+  async #keepListening(): Promise<void> {
+    const { clock } = this.context;
+    while (!this.signal.aborted && !this.isOver) {
+      await this.#hear().catch(() => clock.sleep(lookAgainMs, this.signal));
+    }
+  }
+
+  async #hear(): Promise<void> {
     const before = this.log.shown;
-    await this.context.store.watch(this.held.ref, before, signal);
-    if (signal.aborted || this.isOver) return;
+    await this.context.store.watch(this.held.ref, before, this.signal);
+    if (this.signal.aborted || this.isOver) return;
     await this.log.settle();
     // Mostly it is the run's own writing that one hears, and that was shown by now.
     if (this.log.shown === before) await this.log.catchUp();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../base/clock.ts";
-import { BoughError } from "../base/errors.ts";
 import type { Draft, Fact } from "../events/index.ts";
 import type { Question } from "../middleware/index.ts";
 import { manualClock, seededIds } from "../testing/index.ts";
@@ -11,7 +10,7 @@ import { Parked } from "./endings.ts";
 function aLog() {
   const facts: Fact[] = [];
   let shown = 0;
-  let news: (() => void)[] = [];
+  let isListening = false;
   let asking: Asking | undefined;
   const ids = seededIds("fact");
   const show = () => {
@@ -23,6 +22,7 @@ function aLog() {
     /** A process that takes the turn up, or a later one. */
     start(options: Partial<AskingOptions> = {}) {
       shown = 0;
+      isListening = false;
       const started = new Asking({
         turnId: "turn",
         clock: manualClock(),
@@ -35,13 +35,8 @@ function aLog() {
           for (const draft of drafts) add(draft);
           show();
         },
-        watch: async (signal) => {
-          if (shown === facts.length) {
-            await new Promise<void>((resolve) => {
-              news.push(resolve);
-              signal.addEventListener("abort", () => resolve(), { once: true });
-            });
-          }
+        listen: () => {
+          isListening = true;
           show();
         },
         ...options,
@@ -53,9 +48,7 @@ function aLog() {
     /** From another process. */
     answer(interactionId: string, answer: object) {
       add({ type: "interaction.answered", id: ids.next(), at: 0, interactionId, answer });
-      const woken = news;
-      news = [];
-      for (const wake of woken) wake();
+      if (isListening) show();
     },
     of: <Type extends Fact["type"]>(type: Type) => facts.filter((fact) => fact.type === type) as Fact<Type>[],
   };
@@ -193,7 +186,7 @@ describe("the end of a question", () => {
   test("of an answer and an expiry, the first in the log counts", async () => {
     const log = aLog();
     const clock = manualClock();
-    const answer = log.start({ clock, watch: () => new Promise(() => {}) }).ask(question);
+    const answer = log.start({ clock, listen: () => {} }).ask(question);
     await settle();
     log.answer(log.facts[0]!.id, { approved: true });
     clock.advance(1000);
@@ -239,33 +232,5 @@ describe("the end of a question", () => {
     stop.abort("stopped");
     for (const each of waiting) await expect(each).rejects.toBe("stopped");
     expect(log.facts).toHaveLength(1);
-  });
-
-  test("comes also when the log can't be looked at for a while", async () => {
-    const log = aLog();
-    const clock = manualClock();
-    let failures = 0;
-    const seen: { watch?: AskingOptions["watch"] } = {};
-    const asking = log.start({
-      clock,
-      answerMs: 60_000,
-      watch: (signal) => {
-        failures += 1;
-        if (failures <= 3) return Promise.reject(new BoughError("store_busy", "Busy."));
-        return seen.watch!(signal);
-      },
-    });
-    seen.watch = async () => {
-      for (const fact of log.of("interaction.answered")) asking.see(fact);
-    };
-    const answer = asking.ask(question);
-    await settle();
-    log.answer(log.facts[0]!.id, { approved: true });
-    for (let i = 0; i < 10; i++) {
-      clock.advance(1000);
-      await settle();
-    }
-    expect(await answer).toMatchObject({ answered: true });
-    expect(failures).toBeLessThan(8);
   });
 });

@@ -33,12 +33,9 @@ export interface AskingOptions {
   /** What to do with a question now: depends on who listens. */
   policy(): "wait" | "park" | "deny";
   write(...drafts: Draft[]): Promise<unknown>;
-  /** Resolves when there may be new facts; they are then shown to see(). */
-  watch(signal: AbortSignal): Promise<void>;
+  /** From now on, what another process writes is shown to see(), too. May be called again. */
+  listen(): void;
 }
-
-/** How soon the log is looked at again after that failed. */
-const lookAgainMs = 1000;
 
 export class Asking {
   readonly #options: AskingOptions;
@@ -47,8 +44,6 @@ export class Asking {
   readonly #byId = new Map<string, Asked>();
   /** Questions on their way into the log. */
   readonly #opening = new Map<string, Promise<Asked>>();
-  #waiting = 0;
-  #isWatching = false;
 
   constructor(options: AskingOptions) {
     this.#options = options;
@@ -132,14 +127,12 @@ export class Asking {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over.signal });
       if (signal.aborted) reject(signal.reason);
     });
-    this.#waiting += 1;
-    void this.#watch();
+    this.#options.listen();
     const late = this.#pass(asked, AbortSignal.any([signal, over.signal])).then(() => answer);
     try {
       return await Promise.race([answer, late]);
     } finally {
       over.abort();
-      this.#waiting -= 1;
       asked.waiting = undefined;
     }
   }
@@ -165,18 +158,6 @@ export class Asking {
     if (!asked || asked.settled) return;
     asked.settled = answer;
     asked.wake?.(answer);
-  }
-
-  /** Looks at the log while somebody waits for an answer that another process may write. */
-  async #watch(): Promise<void> {
-    if (this.#isWatching) return;
-    this.#isWatching = true;
-    const { signal, clock, watch } = this.#options;
-    while (this.#waiting > 0 && !signal.aborted) {
-      // A look that fails settles nothing: what is wrong shows when the run itself reads or writes.
-      await watch(signal).catch(() => clock.sleep(lookAgainMs, signal));
-    }
-    this.#isWatching = false;
   }
 }
 

@@ -1,7 +1,8 @@
 // Closing: however a run ends, the turn is left in a legal state and whoever watches is told once.
 
+import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
-import { type Message, textOf } from "../events/index.ts";
+import { type Draft, type Message, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
@@ -24,7 +25,9 @@ export interface RunResult<Output = unknown> {
   readonly text: string;
   /** The turn's messages, the input included. */
   readonly messages: readonly Message[];
+  /** Of the whole turn, runs before this one included. */
   readonly iterations: number;
+  /** Of the whole turn, as far as runs before this one wrote down what they used. */
   readonly usage: Usage;
   /** The object asked for with `output`. */
   readonly output?: Output;
@@ -75,14 +78,17 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
 
 /** Gives the branch back and leaves the turn open: whoever brings the answer resumes it. */
 async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
+  const { turnId, held } = turn;
   const set = turn.state.branchPatch();
+  const drafts: Draft[] = [];
   // The calls that changed it have their results and don't run again.
-  if (Object.keys(set).length > 0) {
-    await turn.write({ ...turn.stamp(), type: "state.changed", turnId: turn.turnId, set });
-  }
+  if (Object.keys(set).length > 0) drafts.push({ ...turn.stamp(), type: "state.changed", turnId, set });
+  // Tells a run that was handed over from one that died; a question that waits says so by itself.
+  if (reason === handedOver) drafts.push({ ...turn.stamp(), type: "turn.parked", turnId, runId: held.runId, reason });
+  if (drafts.length > 0) await turn.write(...drafts);
   await giveBack(turn, reason);
   const { interactions } = await turn.view();
-  const open = interactions.filter(({ turnId }) => turnId === turn.turnId);
+  const open = interactions.filter((each) => each.turnId === turnId);
   const messages = await turnMessages(turn);
   return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };
 }
@@ -111,7 +117,7 @@ function closing(turn: ActiveTurn) {
   return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
 }
 
-/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. */
+/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. A turn that was called off waits a little. */
 async function summarise(
   turn: ActiveTurn,
   end: {
@@ -125,8 +131,10 @@ async function summarise(
   const { afterTurn } = turn.plan.pipeline;
   if (!afterTurn || turn.isSummarised) return;
   turn.isSummarised = true;
-  const { iterations, usage } = turn;
-  await afterTurn(turn.hook, { ...end, iterations, usage });
+  const { iterations, usage, context } = turn;
+  const grace = withGrace(turn.signal, context.clock);
+  const { signal } = grace;
+  await afterTurn(turn.hook, { ...end, iterations, usage, signal }).finally(() => grace.stop());
 }
 
 /** The turn's messages with the one that is about to be written. */

@@ -1,6 +1,8 @@
 // The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; none of them is
 // an error of anybody.
 
+import { BoughError } from "../base/errors.ts";
+
 /** What an interruption says that gives no reason. */
 export const defaultReason = "interrupted";
 
@@ -32,4 +34,9 @@ export class Lost {
   constructor(error: unknown) {
     this.error = error;
   }
+}
+
+/** A run that was called off before it had a turn: nothing was written, so there is nothing to end or to resume. */
+export function notBegun(): BoughError {
+  return new BoughError("aborted", "The run was called off before its turn began.");
 }

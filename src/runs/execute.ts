@@ -20,21 +20,16 @@ export interface Execution {
   readonly ref: BranchRef;
   readonly input: readonly NewMessage[] | undefined;
   readonly control: RunControl;
-  /** The caller's own. */
-  readonly signal?: AbortSignal;
 }
 
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, plan, ref, input, control, signal: outer } = execution;
+  const { context, plan, ref, input, control } = execution;
   const { controller, runId, mailbox } = control;
   const { stamp: agent, hub, clock } = plan;
   const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
-  const abort = () => controller.abort(new Interrupted("aborted"));
-  if (outer?.aborted) throw new BoughError("aborted", "The signal was aborted before the run began.");
-  outer?.addEventListener("abort", abort, { once: true });
   let sender: LiveSender | undefined;
   try {
-    const request = { context, plan, ref, runId, emitter };
+    const request = { context, plan, ref, runId, emitter, signal: controller.signal };
     const opened = await openTurn({ ...request, input });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
@@ -53,7 +48,6 @@ export async function execute(execution: Execution): Promise<RunResult> {
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
   } finally {
-    outer?.removeEventListener("abort", abort);
     sender?.close();
     // Whatever still waits in this run's name stops waiting.
     controller.abort(new Interrupted("ended"));
@@ -81,6 +75,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
   try {
     if (signal.aborted) throw signal.reason;
+    if (opened.refusal) throw opened.refusal.cause;
     return await complete(turn, await loop(turn));
   } catch (error) {
     return await endSafely(turn, signal.aborted ? signal.reason : error);
@@ -110,7 +105,7 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
   let due = clock.now() + beatMs;
   await clock.sleep(Math.min(listenAfterMs, beatMs), signal);
   if (signal.aborted || turn.isOver) return;
-  void listen(turn, signal);
+  turn.listen();
   for (; ; due = clock.now() + beatMs) {
     // Wherever the clock was set to meanwhile, a beat is no longer than that.
     await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
@@ -122,15 +117,6 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
     }
   }
-}
-
-/** How soon the log is looked at again after that failed. */
-const lookAgainMs = 1000;
-
-/** Hears what others write for this run, such as that it shall stop. What the store says is a hint; facts decide. */
-async function listen(turn: ActiveTurn, signal: AbortSignal): Promise<void> {
-  const { clock } = turn.context;
-  while (!signal.aborted && !turn.isOver) await turn.hear(signal).catch(() => clock.sleep(lookAgainMs, signal));
 }
 
 async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
-import type { LiveDraft, NewMessage, Part, ToolCallPart } from "../events/index.ts";
+import type { LiveDraft, Message, NewMessage, Part, ToolCallPart } from "../events/index.ts";
 import { callsOf } from "../events/index.ts";
 import type { IterationContext } from "../middleware/index.ts";
 import {
@@ -15,7 +15,9 @@ import {
   toPrompt,
 } from "../models/index.ts";
 import { closedTranscript, unclosedTranscript } from "../projection/transcript.ts";
+import type { BranchView } from "../projection/view.ts";
 import type { ActiveTurn } from "./active-turn.ts";
+import { CallIds } from "./call-ids.ts";
 import type { Span } from "./emit.ts";
 import { Partials } from "./partials.ts";
 
@@ -26,12 +28,20 @@ export interface Reply {
   readonly finishReason: string;
 }
 
+interface Asking {
+  readonly span: Span;
+  /** What the turn has already. */
+  readonly earlier: readonly Message[];
+}
+
 /** Asks the model for its next message; undefined when a hook stopped the turn before that. */
 export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | undefined> {
-  const request = await requestOf(turn);
+  const view = await turn.view();
+  const request = requestOf(turn, view);
+  const asking: Asking = { span, earlier: view.open?.messages ?? [] };
   const { pipeline, limits, atLimit } = turn.plan;
   const isPast = turn.iterations > limits.iterations;
-  if (!pipeline.beforeIteration && !isPast) return askModel(turn, request, span);
+  if (!pipeline.beforeIteration && !isPast) return askModel(turn, request, asking);
   let answered: string | readonly Part[] | undefined;
   const context: IterationContext = {
     ...turn.hook,
@@ -46,21 +56,22 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   };
   await pipeline.beforeIteration?.(context);
   if (isPast && answered === undefined && turn.stopReason === undefined) await atLimit.beforeIteration?.(context);
-  if (answered !== undefined) return replyOf(turn, answered);
+  if (answered !== undefined) return replyOf(turn, answered, asking.earlier);
   if (turn.stopReason !== undefined) return undefined;
-  return askModel(turn, context.request, span);
+  return askModel(turn, context.request, asking);
 }
 
-function replyOf(turn: ActiveTurn, content: string | readonly Part[]): Reply {
-  const parts: readonly Part[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  const message = { id: turn.context.ids.next(), role: "assistant", content: parts } as const;
+function replyOf(turn: ActiveTurn, content: string | readonly Part[], earlier: readonly Message[]): Reply {
+  const id = turn.context.ids.next();
+  const parts: readonly Part[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : new CallIds(id, earlier).ofMessage(content);
+  const message = { id, role: "assistant", content: parts } as const;
   return { message, calls: callsOf(message), finishReason: "stop" };
 }
 
-async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
+function requestOf(turn: ActiveTurn, view: BranchView): ModelRequest {
   const { plan } = turn;
   const { config, output } = plan;
-  const view = await turn.view();
   return {
     model: plan.model,
     prompt: toPrompt({
@@ -76,13 +87,13 @@ async function requestOf(turn: ActiveTurn): Promise<ModelRequest> {
   };
 }
 
-async function askModel(turn: ActiveTurn, request: ModelRequest, span: Span): Promise<Reply> {
+async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier }: Asking): Promise<Reply> {
   const { plan, signal, emitter, context } = turn;
   for (let attempt = 1; ; attempt++) {
     const id = context.ids.next();
     const assembler = new MessageAssembler();
     try {
-      await untilAborted(signal, hear(turn, request, { id, assembler, span }));
+      await untilAborted(signal, hear(turn, request, { id, assembler, span, earlier }));
       const { content, calls, finishReason, usage } = assembler;
       turn.addUsage(usage);
       return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
@@ -109,16 +120,18 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, span: Span): Pr
 async function hear(
   turn: ActiveTurn,
   request: ModelRequest,
-  { id, assembler, span }: { id: string; assembler: MessageAssembler; span: Span },
+  { id, assembler, span, earlier }: Asking & { id: string; assembler: MessageAssembler },
 ): Promise<void> {
   const { signal, emitter, plan } = turn;
+  const ids = new CallIds(id, earlier);
   const { wrapModelCall } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
   const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
-  for await (const part of stream) {
+  for await (const given of stream) {
     if (signal.aborted) throw signal.reason;
-    if (part.type === "error") throw part.error;
+    if (given.type === "error") throw given.error;
+    const part = ids.ofStream(given);
     assembler.add(part);
     const isOutput = partials?.add(part) === true;
     if (!emitter.isHeard) continue;

@@ -1,7 +1,7 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
-import type { Message, NewMessage, Part, ToolOutput } from "../events/index.ts";
+import type { Message, NewMessage, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
@@ -34,18 +34,17 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const span = turn.emitter.span();
   turn.emitter.live({ type: "iteration-start", iteration }, span);
   const before = turn.usage;
-  const given = await nextReply(turn, span);
-  if (!given) {
+  const reply = await nextReply(turn, span);
+  if (!reply) {
     turn.iterations--;
     turn.emitter.live({ type: "iteration-end", iteration }, span);
     return { reason: turn.stopReason ?? "stopped" };
   }
-  const reply = given.calls.length > 0 ? withOwnIds(given, (await openTurn(turn)).messages) : given;
   const { message, calls, finishReason } = reply;
-  let finish = calls.length === 0 ? await answered(turn, reply) : undefined;
+  let finish = calls.length === 0 ? await answered(turn, reply, before) : undefined;
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
-    await turn.write(messageDraft(turn, message));
+    await turn.write(messageDraft(turn, message, usageSince(before, turn.usage)));
     failpoint("run.reply.written");
     const { messages } = await openTurn(turn);
     outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
@@ -68,22 +67,12 @@ function usageSince(before: Usage, after: Usage): Usage {
   return Object.fromEntries(counts.map(([name, count]) => [name, count - (before[name] ?? 0)]));
 }
 
-/** Answers and results are found by call id, so servers that begin to number anew with every reply get ids of our own. */
-function withOwnIds(reply: Reply, earlier: readonly Message[]): Reply {
-  const taken = new Set(earlier.flatMap(callsOf).map(({ toolCallId }) => toolCallId));
-  const again = reply.calls.filter(({ toolCallId }) => taken.has(toolCallId));
-  if (again.length === 0) return reply;
-  const { message } = reply;
-  const own = (part: Part) =>
-    part.type === "tool-call" && again.some(({ toolCallId }) => toolCallId === part.toolCallId)
-      ? { ...part, toolCallId: `${message.id}-${part.toolCallId}` }
-      : part;
-  const renamed = { ...message, content: (message.content as readonly Part[]).map(own) };
-  return { ...reply, message: renamed, calls: callsOf(renamed) };
-}
-
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */
-async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Promise<TurnFinish | undefined> {
+async function answered(
+  turn: ActiveTurn,
+  { message, finishReason }: Reply,
+  before: Usage,
+): Promise<TurnFinish | undefined> {
   const { output: plan } = turn.plan;
   if (!plan) return { reason: finishReason, message };
   const read =
@@ -94,7 +83,8 @@ async function answered(turn: ActiveTurn, { message, finishReason }: Reply): Pro
     turn.partial = message;
     throw outputInvalid(read.problem);
   }
-  await turn.write(messageDraft(turn, message), messageDraft(turn, repairMessage(plan, read.problem)));
+  const reply = messageDraft(turn, message, usageSince(before, turn.usage));
+  await turn.write(reply, messageDraft(turn, repairMessage(plan, read.problem)));
   return undefined;
 }
 
@@ -150,9 +140,11 @@ async function openTurn(turn: ActiveTurn): Promise<{ messages: readonly Message[
   return view.open ?? { messages: unclosedTranscript(view) };
 }
 
-function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage) {
-  const stamp = turn.stamp();
-  return { ...stamp, ...(id !== undefined && { id }), type: "message.added", turnId: turn.turnId, ...message } as never;
+/** With what it used, which a run that takes the turn up adds to its own. */
+function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}) {
+  const stamp = { ...turn.stamp(), ...(id !== undefined && { id }) };
+  const used = Object.keys(usage).length > 0 && { usage };
+  return { ...stamp, type: "message.added", turnId: turn.turnId, ...message, ...used } as never;
 }
 
 function asMessage(turn: ActiveTurn, message: Reply["message"]): Message {

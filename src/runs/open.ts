@@ -12,6 +12,7 @@ import { type HeldTurn, holdTurn, type Opening, openingOf, resumption } from "..
 import { stateBag } from "./active-turn.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
+import { notBegun, Parked } from "./endings.ts";
 
 export interface OpenedTurn {
   readonly held: HeldTurn;
@@ -19,6 +20,12 @@ export interface OpenedTurn {
   readonly state: StateBag;
   /** The turn's facts from before this run. */
   readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Why it ends before it has its input: what a hook threw that was to see that first. */
+  readonly refusal?: Refusal;
+}
+
+interface Refusal {
+  readonly cause: unknown;
 }
 
 export interface OpenRequest {
@@ -29,6 +36,7 @@ export interface OpenRequest {
   /** Nothing: resume. */
   readonly input: readonly NewMessage[] | undefined;
   readonly emitter: Emitter;
+  readonly signal: AbortSignal;
 }
 
 export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
@@ -39,6 +47,7 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
   const options = { ...by, leaseMs };
   let state: StateBag | undefined;
   let from: number | undefined;
+  let refusal: Refusal | undefined;
   const begin = (view: BranchView, messages: readonly NewMessage[], bag: StateBag): Opening => {
     state = bag;
     const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
@@ -50,7 +59,10 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     from = undefined;
     if (input) {
       if (!rewrite) return begin(view, input, bag);
-      return rewrite(view, bag, input).then(({ messages, state: kept }) => begin(view, messages, kept));
+      return rewrite(view, bag, input).then((rewritten) => {
+        refusal = rewritten.refusal;
+        return begin(view, rewritten.messages, rewritten.state);
+      });
     }
     const opening = resumption(context, view, by);
     if (!opening) return begin(view, [], isCut(view) ? bag : nothingToResume(ref));
@@ -61,29 +73,35 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
   failpoint("run.turn.begun");
   const resumed = from !== undefined;
   const earlier = resumed ? await factsFrom(context, held, from!) : [];
-  return { held, resumed, state: state!, earlier };
+  return { held, resumed, state: state!, earlier, ...(refusal && { refusal }) };
 }
 
 interface Rewritten {
   readonly messages: readonly NewMessage[];
   readonly state: StateBag;
+  readonly refusal?: Refusal;
 }
 
 /**
- * The input after the hooks that may rewrite it. They are called once, also when something else is written on the branch
+ * The input after the hooks that may rewrite it. When one throws, none of it is written: it may be what they were to take out.
+ * They are called once, also when something else is written on the branch
  * meanwhile (by one of them, perhaps), and again only when another turn came in between: then they decided on old ground.
  */
-function rewriter({ plan, ref }: OpenRequest) {
+function rewriter({ plan, ref, signal }: OpenRequest) {
   let made: { ground: string; rewritten: Rewritten } | undefined;
   return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
     const ground = JSON.stringify([view.turns.length, view.staged.length, view.open?.id]);
     if (made?.ground === ground) return made.rewritten;
-    const context: TurnContext = { ...ref, agent: plan.stamp, state, input };
-    await plan.pipeline.beforeTurn?.(context);
-    made = { ground, rewritten: { messages: context.input, state } };
+    const context: TurnContext = { ...ref, agent: plan.stamp, signal, state, input };
+    const refusal = await plan.pipeline.beforeTurn?.(context).then(nothing, (cause: unknown) => ({ cause }));
+    // Without its input, a turn that is left open could not be resumed.
+    if (refusal?.cause instanceof Parked) throw notBegun();
+    made = { ground, rewritten: refusal ? { messages: [], state, refusal } : { messages: context.input, state } };
     return made.rewritten;
   };
 }
+
+function nothing(): undefined {}
 
 /** The branch ends inside a turn that was cut there by a fork or a revert: a run without input goes on from it. */
 function isCut({ turns, messages }: BranchView): boolean {

@@ -15,7 +15,7 @@ export interface InterruptedRun extends BranchRef {
   readonly agentId?: string;
   /** Questions that can still be answered; without one it can go on at once. */
   readonly waitingFor: readonly Interaction[];
-  /** How often it was taken up since something last came of it. */
+  /** How often it was taken up since something last came of it, without those who handed it over. */
   readonly attempts: number;
 }
 
@@ -77,6 +77,7 @@ async function countAttempts(context: Context, ref: BranchRef, from: number): Pr
     if (facts.length === 0) return attempts;
     for (const { type } of facts) {
       if (type === "turn.resumed") attempts++;
+      else if (type === "turn.parked") attempts = Math.max(0, attempts - 1);
       else if (!beginnings.has(type)) attempts = 0;
     }
     after = facts.at(-1)!.seq;

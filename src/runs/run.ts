@@ -34,9 +34,13 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
   readonly #controller = new AbortController();
   readonly #work: RunWork<Output>;
 
-  constructor(runId: string, work: RunWork<Output>) {
+  /** The signal is the caller's own, which interrupts it. */
+  constructor(runId: string, work: RunWork<Output>, signal?: AbortSignal) {
     this.runId = runId;
     this.#work = work;
+    const abort = () => this.#controller.abort(new Interrupted("aborted"));
+    signal?.addEventListener("abort", abort, { once: true });
+    const unlink = () => signal?.removeEventListener("abort", abort);
     const control = {
       runId,
       mailbox: this.#mailbox,
@@ -44,6 +48,7 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
       isIterated: () => this.#mailbox.isTaken && !this.#mailbox.isLeft,
     };
     this.result = work.start(control);
+    this.result.then(unlink, unlink);
     this.result.then(
       () => this.#mailbox.close(),
       // Whoever iterates gets the error there; nobody has to look at the result as well.

@@ -7,6 +7,8 @@
 //   W4. A look costs one list of claims. Turns without a claim are looked for less often, in sessions where something
 //       happened since.
 //   W5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
+//   W6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
+//       served, and are looked at anew when there is room: somebody else may have taken them up.
 
 import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
@@ -20,10 +22,11 @@ export interface SweeperOptions {
   readonly leaseMs: number;
   readonly everyMs: number;
   readonly scanEveryMs: number;
+  readonly parallelRuns: number;
   /** Whether the run is one of this process that works still. */
   isOwn(runId: string): boolean;
-  /** Takes a turn up, or leaves it. */
-  offer(left: InterruptedRun): void;
+  /** Takes a turn up, or leaves it; when the work on it is over, if it was taken up. Never rejects. */
+  offer(left: InterruptedRun): Promise<unknown> | undefined;
   /** Told of what can't be read, and of the first of failed looks in a row: the next one may succeed. */
   onError(error: unknown): void;
 }
@@ -47,6 +50,11 @@ export class Sweeper {
   readonly #over = new AbortController();
   readonly #done: Promise<void>;
   #claims = new Map<string, Known>();
+  /** What is to be offered when there is room. */
+  readonly #due = new Map<string, BranchRef>();
+  #offering: Promise<void> | undefined;
+  /** How many of those it offered are being worked on. */
+  #taken = 0;
   /** Turns that wait for an answer only for a time, which may pass without a sign. */
   #waiting: InterruptedRun[] = [];
   #activeSince = 0;
@@ -60,9 +68,10 @@ export class Sweeper {
   }
 
   /** Resolves when it looks no more. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.#over.abort();
-    return this.#done;
+    await this.#done;
+    await this.#offering;
   }
 
   async #sweep(): Promise<void> {
@@ -86,10 +95,12 @@ export class Sweeper {
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    for (const claim of this.#due(await context.store.listRuns(), now)) await this.#offer(claim);
+    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(keyOf(claim), claim);
+    await this.#offerDue();
     if (now < this.#scanAt) return;
-    await this.#scan();
+    for (const left of await this.#scan()) this.#due.set(keyOf(left), left);
     this.#scanAt = now + scanEveryMs;
+    await this.#offerDue();
   }
 
   /** W5: what was to happen at a time that is far off now. */
@@ -101,7 +112,7 @@ export class Sweeper {
   }
 
   /** The claims to offer now (W2, W3). */
-  #due(claims: readonly RunClaim[], now: number): RunClaim[] {
+  #left(claims: readonly RunClaim[], now: number): RunClaim[] {
     const { leaseMs, isOwn } = this.#options;
     const before = this.#claims;
     this.#claims = new Map();
@@ -112,6 +123,7 @@ export class Sweeper {
       const isSame = last?.epoch === epoch && last.expiresAt === expiresAt;
       const known = isSame ? last : { epoch, expiresAt, offerAt: now + leaseMs, isOffered: false };
       this.#claims.set(key, known);
+      if (!isSame) this.#due.delete(key);
       const isOver = !known.isOffered && (expiresAt <= now || ownerIsDead(owner));
       if (isOwn(runId) || !(isOver || known.offerAt <= now)) return false;
       known.isOffered = true;
@@ -120,9 +132,29 @@ export class Sweeper {
     });
   }
 
-  async #offer(ref: BranchRef): Promise<void> {
-    const left = await this.#describe(ref);
-    if (left && !this.#over.signal.aborted) this.#options.offer(left);
+  #offerDue(): Promise<void> {
+    this.#offering ??= this.#offerWhileFree().finally(() => {
+      this.#offering = undefined;
+    });
+    return this.#offering;
+  }
+
+  /** W6. */
+  async #offerWhileFree(): Promise<void> {
+    const { parallelRuns, offer } = this.#options;
+    for (const [key, ref] of this.#due) {
+      if (this.#taken >= parallelRuns) return;
+      this.#due.delete(key);
+      const left = await this.#describe(ref);
+      if (this.#over.signal.aborted) return;
+      const over = left && offer(left);
+      if (!over) continue;
+      this.#taken++;
+      void over.then(() => {
+        this.#taken--;
+        return this.#offerDue();
+      });
+    }
   }
 
   /** Nothing for a branch that can't be read: the others shall not wait for it. */
@@ -136,8 +168,8 @@ export class Sweeper {
   }
 
   /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
-  async #scan(): Promise<void> {
-    const { context, offer } = this.#options;
+  async #scan(): Promise<readonly InterruptedRun[]> {
+    const { context } = this.#options;
     const now = context.clock.now();
     const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
     const onError = (error: unknown) => this.#skip(error);
@@ -150,6 +182,6 @@ export class Sweeper {
       if (left) found.push(left);
     }
     this.#waiting = found.filter(({ waitingFor }) => waitingFor.some(({ expiresAt }) => expiresAt !== undefined));
-    if (!this.#over.signal.aborted) for (const left of found) offer(left);
+    return found;
   }
 }

@@ -62,6 +62,7 @@ const rules: { [T in FactType]: Rule<T> } = {
     return before === undefined ? undefined : `turn ${before} is still open`;
   },
   "turn.resumed": ofOpenTurn,
+  "turn.parked": ofOpenTurn,
   "message.added"(reading, fact) {
     for (const { toolCallId } of callsOf(fact as Parameters<typeof callsOf>[0])) reading.calls.add(toolCallId);
     return ofOpenTurn(reading, fact);

@@ -65,6 +65,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   store_closed: answer(503, "The store is closed."),
   store_locked: answer(503, "The store is locked."),
   store_busy: answer(503, "The store is busy."),
+  store_unavailable: answer(503, "The store can't be reached."),
   store_read_only: answer(503, "The store can't be written."),
   store_corrupt: answer(500, "Stored data is damaged."),
   store_too_new: answer(500, "The store is of a newer version."),

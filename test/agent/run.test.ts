@@ -314,22 +314,6 @@ describe("reading a run", () => {
 });
 
 describe("what comes of a run", () => {
-  test("usage and iterations are those of the whole turn, in the result and in the log", async () => {
-    const usage = { inputTokens: 3, outputTokens: 2 };
-    const { agent } = await given(
-      [
-        { ...adding(), usage },
-        { text: "Three.", usage },
-      ],
-      { tools: { add } },
-    );
-    const { usage: used, iterations, reason } = await agent.run("1 and 2?", s).result;
-    expect(used).toMatchObject({ inputTokens: 6, outputTokens: 4 });
-    expect({ iterations, reason }).toEqual({ iterations: 2, reason: "stop" });
-    const [turn] = (await agent.loadBranch("s")).turns;
-    expect(turn).toMatchObject({ iterations: 2, reason: "stop", usage: { inputTokens: 6, outputTokens: 4 } });
-  });
-
   test("the next turn's prompt holds the whole conversation, legally", async () => {
     const { agent, model } = await given([adding(), "Three.", adding(3, 4), "Seven."], { tools: { add } });
     await agent.run("1 and 2?", s).result;

@@ -44,11 +44,41 @@ describe("a hook that throws", () => {
     expect(error?.message).toContain("no way");
   });
 
-  test("beforeTurn refuses the input, and nothing is written", async () => {
-    const { agent, store } = await given(["never"], { middleware: [throwing("beforeTurn")] });
-    await expect(agent.run("Go", s).result).rejects.toThrow("no way");
-    expect(await factTypes(agent)).toEqual([]);
+  test("beforeTurn fails the turn, and the input, which nobody let through, is not written", async () => {
+    const ends: unknown[] = [];
+    const others: Middleware = { name: "others", afterTurn: (_, { status }) => void ends.push(status) };
+    const { agent, again, store, model } = await given(["never"], { middleware: [throwing("beforeTurn"), others] });
+    const run = agent.run("Go", s);
+    const events = await eventsOf(run);
+    const { status, error, messages } = await run.result;
+    expect([status, error?.code, messages]).toEqual(["failed", "run_failed", []]);
+    expect(error?.message).toContain("no way");
+    expect(events.map(({ type }) => type)).toEqual([
+      "run-start",
+      "turn.started",
+      "error-report",
+      "turn.ended",
+      "run-end",
+    ]);
+    expect(ends).toEqual(["failed"]);
+    expect(model.calls).toEqual([]);
+    expect(await factTypes(agent)).toEqual(["turn.started", "turn.ended"]);
     expect(await store.listRuns()).toEqual([]);
+    const next = again({ script: ["Fine."], middleware: [] });
+    expect(await next.run("Again", s).text()).toBe("Fine.");
+    expect(said((await next.loadBranch("s")).messages)).toEqual(["user: Again", "assistant: Fine."]);
+  });
+
+  test("beforeTurn of a branch with a turn left open closes that one, as new input does", async () => {
+    const { agent, again } = await given(["never"]);
+    await (await agent.beginTurn(s, "Left")).release();
+    const next = again({ middleware: [throwing("beforeTurn")] });
+    expect((await next.run("Go", s).result).status).toBe("failed");
+    const { turns } = await next.loadBranch("s");
+    expect(turns.map(({ status, reason }) => [status, reason])).toEqual([
+      ["interrupted", "superseded"],
+      ["failed", "run_failed"],
+    ]);
   });
 
   test("afterTurn fails the turn, keeps the answer that was seen, and is called once on everybody", async () => {

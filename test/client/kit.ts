@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import { type Client, type ClientOptions, createClient } from "../../src/client/index.ts";
-import { type Given, serving } from "../server/kit.ts";
+import type { Given } from "../server/kit.ts";
 
 export type Transport = "sse" | "websocket";
 export const transports: readonly Transport[] = ["sse", "websocket"];
@@ -14,7 +14,7 @@ export const quick = { backoff: { minMs: 4, maxMs: 40 }, WebSocket } satisfies P
 
 /** A client of the server, with its token. */
 export async function clientOf(g: Given, options: Partial<ClientOptions> = {}): Promise<Client> {
-  const url = options.url ?? (await serving(g)).url;
+  const url = options.url ?? g.serving.url;
   return createClient({ token: g.server.token!, ...quick, ...options, url });
 }
 

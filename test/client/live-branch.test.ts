@@ -6,7 +6,7 @@ import type { BranchPicture, LiveBranch } from "../../src/client/index.ts";
 import { textOf } from "../../src/events/index.ts";
 import { defineTool } from "../../src/index.ts";
 import type { ScriptedReply } from "../../src/scripted/index.ts";
-import { add, gate, given, held, serving, until } from "../server/kit.ts";
+import { add, gate, given, held, until } from "../server/kit.ts";
 import { badLine, clientOf, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -47,7 +47,7 @@ describe.each(transports)("over %s", (transport) => {
     const random = seeded(`${transport} picture`);
     const long = "a word and another one, and so on; ".repeat(8);
     const g = await given((_prompt, call) => `${call}: ${long}`);
-    const { port } = await serving(g);
+    const { port } = g.serving;
     const line = await badLine(
       () => port,
       () => ({ bytes: 400 + Math.floor(random() * 3000), how: "cut" }),

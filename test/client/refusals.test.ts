@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createClient, type SubscribeOptions } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import type { Identity } from "../../src/server/index.ts";
-import { given, serving, settled, until } from "../server/kit.ts";
+import { given, settled, until } from "../server/kit.ts";
 import { badLine, clientOf, quick, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -14,7 +14,7 @@ const ignore: SubscribeOptions = { onEvent: () => {} };
 describe.each(transports)("over %s", (transport) => {
   test("a wrong token, a branch and an agent that are not there, and a cursor past the log are the end", async () => {
     const g = await given([]);
-    const { url } = await serving(g);
+    const { url } = g.serving;
     const client = await clientOf(g, { url, transport });
     const ends = (subscription: { ended: Promise<unknown> }) => subscription.ended;
     const wrong = createClient({ url, token: "wrong", transport, ...quick });
@@ -47,7 +47,7 @@ describe.each(transports)("over %s", (transport) => {
       return allowed.has(token) ? identity : undefined;
     };
     const g = await given([], { auth, limits: { heartbeatMs: 20 } });
-    const { url } = await serving(g);
+    const { url } = g.serving;
     let token = "old";
     const client = createClient({ url, token: () => token, transport, ...quick });
     await client.createSession("s");
@@ -99,7 +99,7 @@ describe.each(transports)("over %s", (transport) => {
 
 test("a picture whose position is gone is loaded again", async () => {
   const g = await given(["One.", "Two."]);
-  const { port, url } = await serving(g);
+  const { port, url } = g.serving;
   let isUp = true;
   const line = await badLine(
     () => (isUp ? port : 1),
@@ -124,7 +124,7 @@ test("a picture whose position is gone is loaded again", async () => {
 
 test("an input whose answer is lost is said again and happens once", async () => {
   const g = await given(() => "Yes.");
-  const { port } = await serving(g);
+  const { port } = g.serving;
   let losses = 3;
   const line = await badLine(
     () => port,

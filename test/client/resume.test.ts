@@ -10,15 +10,16 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type Connection, createClient } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
-import { given, type StoreKind, serving, until } from "../server/kit.ts";
+import { given, openMemory, openSqlite, until } from "../server/kit.ts";
 import { badLine, type Fate, quick, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
 const isKept = ({ seq }: BoughEvent) => seq !== undefined;
+const stores = { memory: openMemory, sqlite: openSqlite };
 const words = "one two three four five six seven eight nine ten eleven twelve";
 
 describe.each(transports)("over %s", (transport) => {
-  const cases: readonly [StoreKind, Fate["how"]][] = [
+  const cases: readonly [keyof typeof stores, Fate["how"]][] = [
     ["memory", "cut"],
     ["sqlite", "cut"],
     ["memory", "silent"],
@@ -26,8 +27,11 @@ describe.each(transports)("over %s", (transport) => {
 
   test.each(cases)("on %s, every connection %s at some byte: the events handled are the log", async (kind, how) => {
     const random = seeded(`${transport} ${how}`);
-    const g = await given((_prompt, call) => `Answer ${call}: ${words}`, { kind, limits: { heartbeatMs: 60 } });
-    const { url, port } = await serving(g);
+    const g = await given((_prompt, call) => `Answer ${call}: ${words}`, {
+      open: stores[kind],
+      limits: { heartbeatMs: 60 },
+    });
+    const { url, port } = g.serving;
     const line = await badLine(
       () => port,
       () => ({ bytes: 200 + Math.floor(random() * 3500), how }),
@@ -135,7 +139,7 @@ async function startServer(path: string): Promise<{ port: number; kill(): Promis
 
 test("a cursor that is kept elsewhere goes on where it was", async () => {
   const g = await given(["One.", "Two."]);
-  const { url } = await serving(g);
+  const { url } = g.serving;
   const branch = createClient({ url, token: g.server.token!, ...quick }).open(scope);
   await branch.submit("Hi");
   const first: BoughEvent[] = [];
@@ -158,7 +162,7 @@ test.each(transports)(
     const path = join(await placeForFiles(), "bough.db");
     const start = async (text: string, isSecond: boolean) => {
       const g = await given([text], { store: await sqliteStore(path), isSecond, token: "t" });
-      return serving(g);
+      return g.serving;
     };
     let server = await start("One.", false);
     const line = await badLine(

@@ -15,6 +15,7 @@ import { FakeRun, fakeModel, fakeTool } from "./fake-run.ts";
 const committed: TurnSummary = {
   ...{ status: "completed", text: "hi", messages: [], iterations: 1 },
   usage: { inputTokens: 30, outputTokens: 4 },
+  signal: new AbortController().signal,
 };
 const request: ModelRequest = {
   model: fakeModel,

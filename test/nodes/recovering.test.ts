@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Agent, type AgentOptions, createAgent, defineTool, type Store } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock } from "../../src/testing/index.ts";
-import { counted, endless, factTypes, given, s, settle, until } from "../agent/kit.ts";
+import { counted, endless, factTypes, gate, given, s, settle, until } from "../agent/kit.ts";
 import { deadOwner } from "../sessions/kit.ts";
 
 const leaseMs = 30_000;
@@ -192,6 +192,16 @@ describe("turns that nobody claims", () => {
   });
 });
 
+/** A model that never answers, and the moment at which it is asked. */
+function hangingModel() {
+  const { open, passed: asked } = gate();
+  const script = () => {
+    open();
+    return new Promise<never>(() => {});
+  };
+  return { script, asked };
+}
+
 describe("a turn of which nothing comes", () => {
   /** Takes the turn up and dies, so many times. */
   async function fail(agent: Agent, times: number): Promise<void> {
@@ -226,6 +236,24 @@ describe("a turn of which nothing comes", () => {
     expect((await left!.run!.result).status).toBe("completed");
   });
 
+  test("is not counted by those who take it up and hand it over", async () => {
+    const { agent, again } = await withTurnLeft({ owner: deadOwner() });
+    await fail(again({ owner: deadOwner() }), 2);
+    for (let i = 0; i < 6; i++) {
+      const hung = hangingModel();
+      const node = again({ owner: "elsewhere/1", script: hung.script });
+      const run = node.run(undefined, s);
+      await hung.asked;
+      await node.close();
+      expect(await run.result).toMatchObject({ status: "parked", reason: "handed-over" });
+    }
+    expect(await agent.recover({ resume: false })).toMatchObject([{ attempts: 2 }]);
+    await fail(again({ owner: deadOwner() }), 1);
+    const [left] = await agent.recover();
+    expect(left).toMatchObject({ attempts: 3 });
+    expect(await left!.run!.text()).toBe("Done.");
+  });
+
   test("is counted from where something last came of it", async () => {
     const { agent, again } = await withTurnLeft({ owner: deadOwner() });
     const doomed = again({ owner: deadOwner() });
@@ -236,6 +264,53 @@ describe("a turn of which nothing comes", () => {
     await fail(doomed, 2);
     expect(await agent.recover({ resume: false })).toMatchObject([{ attempts: 2 }]);
     expect(await agent.recover({ resume: false, attempts: 2 })).toMatchObject([{ isGivenUp: true }]);
+  });
+});
+
+describe("turns of which there are many", () => {
+  test("are taken up so many at a time, and the next as soon as one is done", async () => {
+    const waiting: (() => void)[] = [];
+    const { agent, again } = await given(() => new Promise((done) => waiting.push(() => done("Done."))));
+    const doomed = again({ owner: deadOwner() });
+    for (let i = 0; i < 5; i++) {
+      await agent.createSession(`many-${i}`);
+      await doomed.beginTurn({ sessionId: `many-${i}` }, "Go", { leaseMs });
+    }
+    const stop = agent.keepRecovering({ parallelRuns: 2 });
+    for (let done = 0; done < 5; done++) {
+      await until(() => waiting.length === Math.min(done + 2, 5));
+      await settle();
+      expect(waiting).toHaveLength(Math.min(done + 2, 5));
+      waiting[done]!();
+    }
+    await settle();
+    for (let i = 0; i < 5; i++) expect((await agent.loadBranch(`many-${i}`)).turns[0]?.status).toBe("committed");
+    await stop();
+  });
+
+  test("and wait for their time are left to others who take them up meanwhile", async () => {
+    const asked: string[] = [];
+    const { agent, again } = await given(() => {
+      asked.push("here");
+      return asked.length > 1 ? "Done." : blocked.passed.then(() => "Done.");
+    });
+    const blocked = gate();
+    const doomed = again({ owner: deadOwner() });
+    await agent.createSession("t");
+    for (const sessionId of ["s", "t"]) await doomed.beginTurn({ sessionId }, "Go", { leaseMs });
+    const stop = agent.keepRecovering({ parallelRuns: 1 });
+    await until(() => asked.length === 1);
+    const others = await again({ script: ["There.", "There."], owner: "elsewhere/1" }).recover();
+    await Promise.all(others.map(({ run }) => run?.result));
+    blocked.open();
+    await settle();
+    expect(asked).toHaveLength(1);
+    await stop();
+  });
+
+  test("are at least one at a time", async () => {
+    const { agent } = await given([]);
+    expect(() => agent.keepRecovering({ parallelRuns: 0 })).toThrow(/parallelRuns/);
   });
 });
 

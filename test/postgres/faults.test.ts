@@ -82,7 +82,7 @@ describe("a lost answer", () => {
     const branch = { id: "main", header: {}, events: [] };
     const created = store.createSession({ id: "lost-session", metadata: {}, state: {}, branch });
     await expect(created).rejects.toMatchObject({
-      code: "store_busy",
+      code: "store_unavailable",
       retryable: false,
       data: { outcome: "unknown" },
     });
@@ -149,11 +149,11 @@ describe("a connection or a server that goes away", () => {
     await expectAcknowledged(store, [await writer]);
   });
 
-  test("a server that is not there is store_busy, after as many tries as were allowed", async () => {
+  test("a server that is not there is store_unavailable, after as many tries as were allowed", async () => {
     const retries: PostgresRetry[] = [];
     const onRetry = (retry: PostgresRetry) => retries.push(retry);
     const nowhere = opened({ url: "postgres://postgres@127.0.0.1:1/postgres", attempts: 3, onRetry });
-    await expect(nowhere).rejects.toMatchObject({ code: "store_busy", retryable: true });
+    await expect(nowhere).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
     expect(retries.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 

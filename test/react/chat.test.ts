@@ -7,7 +7,7 @@ import { servePage } from "../../examples/react-chat/page.mjs";
 import { createClient } from "../../src/client/index.ts";
 import { defineTool } from "../../src/index.ts";
 import { type ScriptedReply, scriptedModel } from "../../src/scripted/index.ts";
-import { given, serving } from "../server/kit.ts";
+import { given } from "../server/kit.ts";
 import { launch, missing } from "./browser.ts";
 
 /** Lets a model say so many parts and then waits for more leave. */
@@ -66,7 +66,7 @@ describe.skipIf(missing)("a page on a branch", () => {
     const speed = pace();
     const model = scriptedModel(script, { chunks: 4, sleep: speed.sleep });
     const g = await given([], { agent: { model, tools }, origins: [page.origin] });
-    const { url } = await serving(g);
+    const { url } = g.serving;
     const token = g.server.token!;
     const place = new URLSearchParams({ url, token, transport, session: "s", branch: "main" });
     const open = async (): Promise<Page> => {

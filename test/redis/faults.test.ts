@@ -44,7 +44,7 @@ describe.skipIf(missing)("a store in use", () => {
     proxy.loseAnswerTo("patched-key");
     const updating = store.updateSession("s", { metadata: { "patched-key": 1 } });
     await expect(updating).rejects.toMatchObject({
-      code: "store_busy",
+      code: "store_unavailable",
       retryable: true,
       data: { reason: "connection" },
     });

@@ -105,7 +105,7 @@ describe.skipIf(missing)("the server's settings", () => {
   test("an address where no server answers is told, not waited for", async () => {
     for (const host of ["127.0.0.1", "localhost"]) {
       const url = `redis://${host}:${await freePort()}`;
-      await expect(redisStore(url)).rejects.toMatchObject({ code: "store_busy", retryable: true });
+      await expect(redisStore(url)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
     }
     const wrong = server().url.replace("redis://", "redis://nobody:wrong@");
     await expect(redisStore(wrong)).rejects.toMatchObject({ code: "store_unsupported" });

@@ -3,12 +3,11 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "../../src/index.ts";
-import { serve } from "../../src/server/index.ts";
-import { given, isEvent, LiveStream, scope } from "./kit.ts";
+import { given, isEvent, openMemory, openSqlite, scope } from "./kit.ts";
 
-test.each(["memory", "sqlite"] as const)(
+test.each(Object.entries({ memory: openMemory, sqlite: openSqlite }))(
   "6.11 readers get every fact of a run that ends while a server on %s closes",
-  async (kind) => {
+  async (_kind, open) => {
     let finish = () => {};
     const work = defineTool({
       input: z.object({}),
@@ -18,14 +17,12 @@ test.each(["memory", "sqlite"] as const)(
         }),
     });
     const script = [{ calls: [{ name: "work", input: {} }] }, "All is said."];
-    const { server } = await given(script, { kind, agent: { tools: { work } } });
-    const serving = await serve(server, { port: 0 });
-    const headers = { authorization: `Bearer ${server.token}`, "content-type": "application/json" };
-    const live = new LiveStream(await fetch(`${serving.url}${scope}/events/live`, { headers }));
-    await fetch(`${serving.url}${scope}/inputs`, { method: "POST", headers, body: '{"input":"Go."}' });
+    const g = await given(script, { open, agent: { tools: { work } } });
+    const live = await g.live(`${scope}/events/live`);
+    await g.ask("POST", `${scope}/inputs`, { input: "Go." });
     await live.until(isEvent("tool-start"));
 
-    const closed = serving.close({ drainMs: 60_000 });
+    const closed = g.serving.close({ drainMs: 60_000 });
     finish();
     await live.toEnd();
     await closed;

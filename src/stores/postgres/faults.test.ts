@@ -25,7 +25,9 @@ test.each([
 test.each([
   ["40001", "store_busy", true],
   ["57014", "store_busy", true],
-  ["57P01", "store_busy", false],
+  ["57P01", "store_unavailable", false],
+  ["57P03", "store_unavailable", true],
+  ["53300", "store_busy", true],
   ["25006", "store_read_only", false],
   ["53100", "store_read_only", false],
   ["XX001", "store_corrupt", false],
@@ -40,4 +42,9 @@ test("what has no meaning of its own, and what is explained already, pass", () =
   const refusal = new BoughError("run_active", "No.");
   expect(explain(bug)).toBe(bug);
   expect(explain(refusal)).toBe(refusal);
+});
+
+test("a server that is not there is one that can't be reached", () => {
+  const told = explain(new Unsent(failed("ECONNREFUSED")));
+  expect(told).toMatchObject({ code: "store_unavailable", retryable: true, data: { reason: "ECONNREFUSED" } });
 });

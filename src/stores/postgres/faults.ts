@@ -83,9 +83,15 @@ export function explain(error: unknown): unknown {
   const options = { cause: error, data: { reason: code || message } };
   if (aftermathOf(error) === "unknown") {
     const data = { ...options.data, outcome: "unknown" };
-    return new BoughError("store_busy", `The connection was lost, so it is not known what was done ${why}.`, {
+    return new BoughError("store_unavailable", `The connection was lost, so it is not known what was done ${why}.`, {
       ...options,
       data,
+    });
+  }
+  if (isConnectionLost(error) || code === "57P03") {
+    return new BoughError("store_unavailable", `The database can't be reached ${why}.`, {
+      ...options,
+      retryable: true,
     });
   }
   if (isPassing(error) || code === "57014") {

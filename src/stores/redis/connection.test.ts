@@ -44,14 +44,14 @@ describe("a connection that breaks", () => {
 
   test("what may have run and may not run twice is told at once", async () => {
     const { redis, sent } = answering(lost, ["ok"]);
-    await expect(redis.run(once, "s", [])).rejects.toMatchObject({ code: "store_busy", retryable: true });
+    await expect(redis.run(once, "s", [])).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
     expect(sent).toHaveLength(1);
   });
 
   test("patience ends", async () => {
     const { redis } = answering(lost);
     const running = redis.run(repeatable, "s", []);
-    const told = expect(running).rejects.toMatchObject({ code: "store_busy", data: { reason: "connection" } });
+    const told = expect(running).rejects.toMatchObject({ code: "store_unavailable", data: { reason: "connection" } });
     await vi.advanceTimersByTimeAsync(11_000);
     await told;
   });
@@ -59,7 +59,7 @@ describe("a connection that breaks", () => {
   test("nothing is repeated while the store closes", async () => {
     const { redis, sent } = answering(lost);
     redis.hurry();
-    await expect(redis.run(repeatable, "s", [])).rejects.toMatchObject({ code: "store_busy" });
+    await expect(redis.run(repeatable, "s", [])).rejects.toMatchObject({ code: "store_unavailable" });
     expect(sent).toHaveLength(1);
   });
 });

@@ -52,7 +52,7 @@ async function settingsOf(redis: Connection): Promise<Map<string, string> | unde
     for (let i = 0; i < flat.length; i += 2) settings.set(flat[i]!, flat[i + 1]!);
     return settings;
   } catch (error) {
-    if (BoughError.is(error, "store_busy")) throw error;
+    if (BoughError.is(error, "store_unavailable") || BoughError.is(error, "store_busy")) throw error;
     return undefined;
   }
 }

@@ -35,7 +35,7 @@ export function explain(error: unknown): unknown {
   const options = { cause: error, data: { reason: word ?? "connection" } };
   if (word === undefined) {
     const unknown = isLost(error) ? "; whether the last command was carried out is not known" : "";
-    return new BoughError("store_busy", `The Redis server can't be reached (${why})${unknown}.`, {
+    return new BoughError("store_unavailable", `The Redis server can't be reached (${why})${unknown}.`, {
       ...options,
       retryable: true,
     });

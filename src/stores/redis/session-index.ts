@@ -133,7 +133,7 @@ export class SessionIndex {
       mark.usedAt = performance.now();
       return result;
     } catch (error) {
-      mark.usedAt = performance.now() + (BoughError.is(error, "store_busy") ? strayMs : 0);
+      mark.usedAt = performance.now() + (BoughError.is(error, "store_unavailable") ? strayMs : 0);
       throw error;
     } finally {
       mark.busy -= 1;
