@@ -5,7 +5,7 @@ import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { LanguageModel } from "../../src/index.ts";
-import { providerModels, providerNames } from "../models/kit.ts";
+import { providerModels, providerNames, recorded } from "../models/kit.ts";
 import { add, eventsOf, expectLegal, factTypes, given, ofType, s, said, until } from "./kit.ts";
 
 const mock = new LLMock({ port: 0 });
@@ -21,6 +21,11 @@ beforeEach(() => {
   mock.on({ userMessage: "next" }, { content: "Next." });
 });
 afterAll(() => mock.stop());
+
+/** What a provider package sent. */
+function parsed(body: unknown): Record<string, unknown> {
+  return typeof body === "string" ? JSON.parse(body) : (body as Record<string, unknown>);
+}
 
 const long = "word ".repeat(40);
 const cut = { chunkSize: 5, latency: 2, truncateAfterChunks: 20 };
@@ -204,7 +209,8 @@ describe.each(providerNames)("%s", (name) => {
     ];
     mock.on({ userMessage: "where", hasToolResult: false }, { toolCalls: sum });
     mock.on({ userMessage: "where", hasToolResult: true }, { toolCalls: answer }, { chunkSize: 6 });
-    const given = await agentOn({ tools: { add } });
+    const bodies: unknown[] = [];
+    const given = await agentOn({ tools: { add }, model: recorded(models[name]!, bodies) });
     const schema = z.object({ city: z.string(), sights: z.array(z.string()) });
     const run = given.agent.run("where", { ...s, output: { schema, mode: "tool" } });
     const shown = ofType(await eventsOf(run), "output-partial").map(({ output }) => output);
@@ -213,13 +219,11 @@ describe.each(providerNames)("%s", (name) => {
     expect(result).toMatchObject({ status: "completed", reason: "output", output: oslo, iterations: 2 });
     expect(shown.length).toBeGreaterThan(2);
     expect(shown.at(-1)).toEqual(oslo);
-    const requests = mock.getRequests();
-    expect(requests).toHaveLength(2);
-    for (const { body } of requests) {
-      const { tools, tool_choice, response_format } = body as unknown as Record<string, unknown>;
-      expect(JSON.stringify(tools)).toContain("return_output");
-      expect(response_format).toBeUndefined();
-      if (tool_choice !== undefined) expect(["required", { type: "any" }, "any"]).toContainEqual(tool_choice);
+    expect(bodies).toHaveLength(2);
+    for (const body of bodies.map(parsed)) {
+      expect(["required", { type: "any" }]).toContainEqual(body.tool_choice);
+      expect(JSON.stringify(body.tools)).toContain('"return_output"');
+      expect([body.response_format, body.output_config, body.text]).toEqual([undefined, undefined, undefined]);
     }
     await worksOn(given);
   });
@@ -240,11 +244,18 @@ describe.each(providerNames)("%s", (name) => {
     mock.on({ userMessage: "as text" }, { content: JSON.stringify({ output: oslo }) });
     const toolCalls = [{ id: "call_a", name: "return_city", arguments: '{"name":"Oslo"}' }];
     mock.on({ userMessage: "by tool" }, { toolCalls });
-    const given = await agentOn();
+    const bodies: unknown[] = [];
+    const given = await agentOn({ model: recorded(models[name]!, bodies) });
     expect((await given.agent.run("as text", { ...s, output: { union } }).result).output).toEqual(oslo);
+    const { response_format, text, output_config } = parsed(bodies[0]);
+    const sent = JSON.stringify(response_format ?? output_config ?? text);
+    expect(sent).toContain('"output":{"anyOf":[{"type":"object"');
+    expect(sent.split('"additionalProperties":false')).toHaveLength(6);
     const result = await given.agent.run("by tool", { ...s, output: { union, mode: "tool" } }).result;
     expect(result.output).toEqual(oslo);
     await worksOn(given);
+    // After calls in the conversation, a tool is named where there is none.
+    expect(JSON.stringify(parsed(bodies.at(-1)).tools)).toContain('"unavailable"');
   });
 
   test("an answer in the shape that was asked for, shown while it is written", async () => {

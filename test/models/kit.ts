@@ -84,7 +84,7 @@ export async function ask(model: LanguageModel, turn: readonly Message[], asking
 }
 
 /** The mock rewrites bodies into its own shape, so they are looked at on their way out. */
-function recorded(model: LanguageModel, bodies: unknown[]): LanguageModel {
+export function recorded(model: LanguageModel, bodies: unknown[]): LanguageModel {
   const { specificationVersion, provider, modelId } = model;
   return {
     specificationVersion,
