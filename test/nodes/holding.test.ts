@@ -61,7 +61,9 @@ async function withRenewals(renew: (go: () => Promise<unknown>) => Promise<unkno
 }
 
 test("a process does not take over its own run, although its lease is over because the store was not to be reached", async () => {
-  const { agent, clock, run } = await withRenewals(() => Promise.reject(new BoughError("store_unavailable", "Not now.")));
+  const { agent, clock, run } = await withRenewals(() =>
+    Promise.reject(new BoughError("store_unavailable", "Not now.")),
+  );
   const stop = agent.keepRecovering();
   for (let ms = 0; ms < 70_000; ms += 500) {
     clock.advance(500);
