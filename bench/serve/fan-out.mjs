@@ -51,7 +51,6 @@ async function record(bough, asked) {
   await subscriber.open(bough, liveOf(sessionId));
   let text = "";
   const over = subscriber.until((piece) => {
-    // A piece may begin with bytes of the one before it that hold no event's end.
     text += piece.toString();
     return text.includes('"type":"run-end"');
   });

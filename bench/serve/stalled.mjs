@@ -1,54 +1,66 @@
 // Subscribers that don't read: their connections are full, what they are sent waits in the server. Two servers with the
 // same log take turns with the same runs, each watched by one reader; one of them has 500 more that take nothing. More is
-// written than a server keeps for a reader, so that runs while it waits, while it is given up and afterwards are all in.
+// written than a server keeps for a reader, so that runs while it waits, while it is given up and afterwards are all in,
+// about as many before as after. Then come 500 others.
 
 import { interleave, quantile } from "../lib/stats.mjs";
 import { show } from "../lib/table.mjs";
-import { ask } from "./lib/model.mjs";
+import { ask, nextTurn } from "./lib/model.mjs";
 import { liveOf, withBough } from "./lib/servers.mjs";
 import { Subscriber, subscribe } from "./lib/subscribers.mjs";
 
 const many = 500;
-const sessionId = "stalled";
 const filling = ask({ deltas: 8, size: 32_000, paced: true });
 const asked = ask({ deltas: 20, size: 20, paced: true });
 const mostFillings = 40;
+const rounds = 200;
 
 export async function run(context) {
+  const phases = context.quick ? 1 : 4;
   await withBough(context, (alone) =>
     withBough(context, async (burdened) => {
-      const turns = { alone: await watched(alone), burdened: await watched(burdened) };
-      context.progress(`filling ${many} connections`);
-      const stalled = await subscribe(burdened, () => liveOf(sessionId), many);
-      for (const each of stalled) each.stall();
-      const fillings = await fill(turns, burdened);
-      context.progress(`${many} connections are full after ${fillings} large answers`);
-      let most = 0;
-      const candidates = {
-        alone: () => turns.alone(asked),
-        burdened: async () => {
-          const took = await turns.burdened(asked);
-          most = Math.max(most, (await burdened.call("memory", { now: true })).rss);
-          return took;
-        },
-      };
-      const rounds = context.quick ? 200 : 800;
-      const times = await interleave(candidates, {
-        rounds,
-        warmUp: 0,
-        time: (work) => work(),
-        progress: context.progress,
-      });
-      for (const share of [0.5, 0.99]) context.row(latencyRow(times, share));
+      const seen = { times: { alone: [], burdened: [] }, most: 0, fillings: 0 };
+      for (let phase = 1; phase <= phases; phase++) {
+        context.progress(`filling ${many} connections, ${phase} of ${phases}`);
+        const sessionId = `s${phase}`;
+        const turns = { alone: await watched(alone, sessionId), burdened: await watched(burdened, sessionId) };
+        const work = () => takeTurns(context, turns, burdened, seen);
+        seen.fillings = await withStalled(turns, burdened, sessionId, work);
+      }
+      for (const share of [0.5, 0.99]) context.row(latencyRow(seen.times, share));
       const [mine, theirs] = [await burdened.call("memory"), await alone.call("memory")];
-      context.row(memoryRow(mine, theirs, { most, fillings }));
-      for (const each of stalled) each.close();
+      context.row(memoryRow(mine, theirs, seen));
     }),
   );
 }
 
+/** Does the work while many subscribers take nothing; gives how many large answers it took to fill their connections. */
+async function withStalled(turns, burdened, sessionId, work) {
+  const stalled = await subscribe(burdened, () => liveOf(sessionId), many);
+  for (const each of stalled) each.stall();
+  const fillings = await fill(turns, burdened);
+  await work();
+  for (const each of stalled) each.close();
+  while ((await burdened.call("connections")).stalled > 0) await nextTurn();
+  return fillings;
+}
+
+async function takeTurns(context, turns, burdened, seen) {
+  const candidates = {
+    alone: () => turns.alone(asked),
+    burdened: async () => {
+      const took = await turns.burdened(asked);
+      seen.most = Math.max(seen.most, (await burdened.call("memory", { now: true })).rss);
+      return took;
+    },
+  };
+  const { progress } = context;
+  const times = await interleave(candidates, { rounds, warmUp: 0, time: (work) => work(), progress });
+  for (const name of Object.keys(candidates)) seen.times[name].push(...times[name]);
+}
+
 /** A session with one reader; gives a function that has a turn and says how long it took. */
-async function watched(served) {
+async function watched(served, sessionId) {
   await served.createSession(sessionId);
   const reader = new Subscriber();
   await reader.open(served, liveOf(sessionId));

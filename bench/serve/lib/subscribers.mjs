@@ -8,7 +8,7 @@ const endOfEvent = Buffer.from("}\n\n");
 
 export class Subscriber {
   #socket;
-  /** The end of what came, in case an event's end is cut in two. */
+  /** The beginning of an event whose end has not come. */
   #tail = Buffer.alloc(0);
   #seen = () => {};
   #failed = () => {};
@@ -27,7 +27,7 @@ export class Subscriber {
     this.events = 0;
   }
 
-  /** Resolves with the first piece that fits. */
+  /** Resolves with the first events that fit; they come as whole ones, each once. */
   until(fits) {
     return new Promise((resolve, reject) => {
       this.#failed = reject;
@@ -59,8 +59,8 @@ export class Subscriber {
       this.events++;
       from = at + endOfEvent.length;
     }
-    this.#tail = bytes.subarray(Math.max(from, bytes.length - endOfEvent.length + 1));
-    this.#seen(bytes);
+    this.#tail = bytes.subarray(from);
+    if (from > 0) this.#seen(bytes.subarray(0, from));
   }
 }
 
