@@ -62,5 +62,6 @@ async function sqliteDriver() {
 export async function importDrivers(kind) {
   if (kind === "sqlite") await sqliteDriver();
   if (kind === "file") await import("fs-native-extensions");
+  // The one that the store finds; bench/ has another.
   if (kind === "postgres") await import("../../node_modules/pg/esm/index.mjs");
 }

@@ -25,40 +25,56 @@ export async function run(context) {
 }
 
 async function compareBytes(context, newDatabase, turns) {
-  const what = `stored after ${turns} turns of ${messagesPerTurn} messages`;
+  const what = `stored for ${turns} turns of ${messagesPerTurn} messages`;
   if (!context.systems.includes("langgraph")) return;
   try {
     context.progress(what);
-    const [ours, theirs] = [await newDatabase(), await newDatabase()];
-    const payload = await converse(ours, turns);
-    const { messages } = await runLangGraph(theirs, turns);
-    if (messages !== turns * messagesPerTurn) throw new Error(`LangGraph has ${messages} messages`);
-    const [bytes, other] = [await storedBytes(ours), await storedBytes(theirs)];
-    const times = (stored) => `${show.ratio(stored / payload)} ×`;
-    context.row({
-      what,
-      measured: show.bytes(bytes),
-      limit: show.bytes(other),
-      ratio: bytes / other,
-      // What it stores grows with the square of the turns.
-      ...(turns === 200 && { target: { max: 0.01 } }),
-      note: `the conversation has ${show.bytes(payload)}: stored ${times(bytes)} and ${times(other)}`,
-      figures: { bytes, other, payload },
+    let payload;
+    const ours = await growthOf(await newDatabase(), async (url, count) => {
+      payload = await converse(url, count);
     });
+    const theirs = await growthOf(await newDatabase(), async (url, count) => {
+      const { messages } = await runLangGraph(url, count);
+      if (messages !== count * messagesPerTurn) throw new Error(`LangGraph has ${messages} messages`);
+    });
+    context.row(bytesRow({ what, turns, payload, ours, theirs }));
   } catch (error) {
     context.row({ what, skipped: firstLine(error), failed: true });
   }
+
+  /** What the conversation takes, and that with the tables it found, which were set up and empty. */
+  async function growthOf(url, talk) {
+    await talk(url, 0);
+    const empty = await storedBytes(url);
+    await talk(url, turns);
+    const all = await storedBytes(url);
+    return { grown: all - empty, all };
+  }
+}
+
+function bytesRow({ what, turns, payload, ours, theirs }) {
+  const times = ({ grown }) => `${show.ratio(grown / payload)} ×`;
+  return {
+    what,
+    measured: show.bytes(ours.grown),
+    limit: show.bytes(theirs.grown),
+    ratio: ours.grown / theirs.grown,
+    // What LangGraph stores grows with the square of the turns.
+    ...(turns === 200 && { target: { max: 0.01 } }),
+    note: `the conversation has ${show.bytes(payload)}: stored ${times(ours)} and ${times(theirs)} · with the empty tables ${show.bytes(ours.all)} / ${show.bytes(theirs.all)} = ${show.ratio(ours.all / theirs.all)}`,
+    figures: { ours, theirs, payload },
+  };
 }
 
 /** Writes the conversation as an agent writes it; says how many bytes the messages have. */
 async function converse(url, turns) {
   const sessions = await openAt("postgres", url);
-  await sessions.createSession("s");
+  if (turns > 0) await sessions.createSession("s");
   const source = toolTurns();
   for (let i = 0; i < turns; i++) {
     await writeToolTurn(sessions, { sessionId: "s", branchId: "main" }, source.next().value);
   }
-  const { messages } = await sessions.loadBranch("s");
+  const messages = turns > 0 ? (await sessions.loadBranch("s")).messages : [];
   if (messages.length !== turns * messagesPerTurn) throw new Error(`${messages.length} messages after ${turns} turns`);
   await sessions.close();
   return Buffer.byteLength(JSON.stringify(messages));

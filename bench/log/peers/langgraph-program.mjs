@@ -51,4 +51,4 @@ const require = createRequire(import.meta.url);
 const versionOf = (name) => `${name.split("/").at(-1)} ${require(`${name}/package.json`).version}`;
 const names = ["@langchain/langgraph", saverName];
 const versions = `${names.map(versionOf).join(", ")}, Node ${process.version}`;
-console.log(JSON.stringify({ messages: final.messages.length, versions }));
+console.log(JSON.stringify({ messages: final?.messages.length ?? 0, versions }));
