@@ -4,8 +4,8 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { bough, boughWith, scratch, start } from "./kit.ts";
-import { serveIn, stuckConfig } from "./serving.ts";
+import { bough, boughWith, scratch, start, startByShell } from "./kit.ts";
+import { noKeys, serveIn, stuckConfig } from "./serving.ts";
 
 describe("bough serve", () => {
   test("serves a demo agent on a SQLite file, says what speaks, and prints its token once", async () => {
@@ -113,6 +113,43 @@ describe("bough serve", () => {
     const { messages } = (await second.ask("GET", `${scope}/state`)).body;
     expect(messages.at(-1)).toMatchObject({ role: "assistant", content: [{ type: "text", text: "Both are done." }] });
     expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
+  });
+
+  test("stops when the shell that npm has started it with is gone", async () => {
+    const started = startByShell(scratch(), ["serve", "--port", "0"], noKeys);
+    await started.says("Ctrl-C stops it.");
+    started.child.kill("SIGTERM");
+    // The pipes stay open until the server itself has ended.
+    expect((await started.ended).stderr).toContain("Stopped.");
+  });
+
+  test("takes the Ctrl-C that npm passes on for the one that the terminal has sent", async () => {
+    const cwd = scratch();
+    const first = await serveIn(cwd, { words: ["--config", stuckConfig(cwd)], env: { SLOW_MS: "1500" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", "/agents/worker/sessions/s/branches/main/inputs", { input: "Do both." });
+    first.started.child.kill("SIGINT");
+    first.started.child.kill("SIGINT");
+    expect(await first.started.ended).toMatchObject({ code: 0, stderr: expect.stringContaining("Stopped.") });
+    expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
+  });
+
+  test("stops at once at a second signal, and the turn goes on at the next start", async () => {
+    const cwd = scratch();
+    const words = ["--config", stuckConfig(cwd)];
+    const first = await serveIn(cwd, { words, env: { STUCK: "1" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", "/agents/worker/sessions/s/branches/main/inputs", { input: "Do both." });
+    first.started.child.kill("SIGTERM");
+    await first.started.says("Stopping:");
+    const again = setInterval(() => first.started.child.kill("SIGTERM"), 100);
+    const { code } = await first.started.ended;
+    clearInterval(again);
+    expect(code).toBe(130);
+    const second = await serveIn(cwd, { words });
+    const state = "/agents/worker/sessions/s/branches/main/state";
+    await second.until(async () => (await second.ask("GET", state)).body.openTurn === undefined);
+    expect((await second.ask("GET", state)).body.messages).toHaveLength(4);
   });
 
   test("drains at SIGTERM: a run that is about to end ends, and its fact is in the log", async () => {
