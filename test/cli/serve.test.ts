@@ -240,6 +240,18 @@ describe("bough.config", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
+  test("with auth of its own lets in whom it knows, and no token", async () => {
+    const identity = 'request.headers.get("x-api-key") === "ada" ? { tenant: "t", scopes: ["read"] } : undefined';
+    const text = code("").replace("agents:", `auth: (request) => (${identity}), agents:`);
+    const cwd = project({ "bough.config.mjs": text });
+    const { url, token } = await serveIn(cwd);
+    expect(token).toBe("");
+    expect((await fetch(`${url}/agents`)).status).toBe(401);
+    expect((await fetch(`${url}/agents`, { headers: { "x-api-key": "ada" } })).status).toBe(200);
+    const refused = await bough(cwd, "serve", "--token", "0123456789abcdef");
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--token lets nobody in") });
+  });
+
   test("of two kinds is refused until one is named", async () => {
     const cwd = project({ "bough.config.json": "{}", "bough.config.js": "" });
     const { code, stderr } = await bough(cwd, "serve");
