@@ -16,5 +16,19 @@ export function interruptSignal(): AbortSignal {
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
+  if (process.env.npm_lifecycle_event) whenOrphaned(stop);
   return controller.signal;
+}
+
+const lookEveryMs = 500;
+
+/** npm that is told to stop stops the shell it started, and the shell does not pass that on: its end is the sign. */
+function whenOrphaned(stop: () => void): void {
+  const parent = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(look);
+    stop();
+  }, lookEveryMs);
+  look.unref();
 }

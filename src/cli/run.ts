@@ -1,5 +1,6 @@
 // From words to a command and its exit code: 0, 1 for a failure, 2 for what can't be asked, 130 after Ctrl-C.
 
+import { inspect } from "node:util";
 import { parseArgs } from "citty";
 import { BoughError } from "../base/errors.ts";
 import { type Command, type Entry, misuse, type Surroundings } from "./command.ts";
@@ -108,7 +109,7 @@ function explain(error: unknown, isJson: boolean, { terminal, signal }: Surround
   } else {
     terminal.note(`${terminal.paint("red", "error")}: ${visible(message)}${reference(known)}`);
   }
-  if (process.env.BOUGH_DEBUG && error instanceof Error) terminal.note(error.stack ?? "");
+  if (process.env.BOUGH_DEBUG) terminal.note(withoutPasswords(inspect(error)));
   if (isAborted) return interruptedCode;
   return known?.code === "invalid_argument" ? 2 : 1;
 }

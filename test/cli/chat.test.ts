@@ -2,7 +2,8 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { LLMock } from "@copilotkit/aimock";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { bough, boughWith, hasTerminal, scratch, start, startInTerminal } from "./kit.ts";
 import { noKeys, serveIn, stuckConfig } from "./serving.ts";
 
@@ -156,6 +157,25 @@ describe("bough chat in a pipe", () => {
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: "invalid_argument" } });
     expect(code).toBe(1);
   });
+
+  test.each(["anthropic", "openai"])(
+    "with a key for %s, its model speaks and uses the demo's tools",
+    async (provider) => {
+      const mock = new LLMock({ port: 0 });
+      await mock.start();
+      onTestFinished(async () => void (await mock.stop()));
+      const isAsked = ({ messages }: { messages: { role: string }[] }) => messages.at(-1)?.role === "user";
+      const call = { toolCalls: [{ name: "write_note", arguments: '{"text":"by a model"}' }] };
+      mock.on({ userMessage: /note/, predicate: isAsked }, call);
+      mock.on({ predicate: () => true }, { content: "Said by a provider." });
+      const name = provider.toUpperCase();
+      const env = { ...noKeys, [`${name}_API_KEY`]: "none", [`${name}_BASE_URL`]: `${mock.url}/v1` };
+      const cwd = scratch();
+      const { code, stdout } = await boughWith(cwd, { env, input: "Take a note\ny\n" }, "chat");
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "Said by a provider.\n" });
+      expect(readFileSync(join(cwd, ".bough/notes.md"), "utf8")).toBe("- by a model\n");
+    },
+  );
 
   test("makes no session when nothing is said", async () => {
     const cwd = scratch();

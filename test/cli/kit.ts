@@ -39,6 +39,12 @@ export function start(cwd: string, words: readonly string[], env: Record<string,
   return startProgram([process.execPath, program, ...words], cwd, env);
 }
 
+/** The same by a shell that does not pass signals on, as `npm start` does it. */
+export function startByShell(cwd: string, words: readonly string[], env: Record<string, string> = {}): Started {
+  const quoted = [process.execPath, program, ...words].map((word) => `'${word}'`).join(" ");
+  return startProgram(["sh", "-c", `${quoted}; true`], cwd, { npm_lifecycle_event: "start", ...env });
+}
+
 /** Whether this machine has the tool that gives a program a terminal. */
 export const hasTerminal = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux");
 
@@ -49,7 +55,7 @@ export function startInTerminal(cwd: string, words: readonly string[], env: Reco
 }
 
 function startProgram([command, ...words]: string[], cwd: string, env: Record<string, string>): Started {
-  const { BOUGH_STORE: _, BOUGH_DEBUG: __, BOUGH_TOKEN: ___, ...inherited } = process.env;
+  const { BOUGH_STORE: _, BOUGH_DEBUG: __, BOUGH_TOKEN: ___, npm_lifecycle_event: ____, ...inherited } = process.env;
   const child = spawn(command!, words, { cwd, env: { ...inherited, ...env } });
   onTestFinished(() => void child.kill("SIGKILL"));
   const said = { stdout: "", stderr: "" };

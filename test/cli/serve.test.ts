@@ -4,8 +4,8 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { bough, boughWith, scratch, start } from "./kit.ts";
-import { serveIn, stuckConfig } from "./serving.ts";
+import { bough, boughWith, scratch, start, startByShell } from "./kit.ts";
+import { noKeys, serveIn, stuckConfig } from "./serving.ts";
 
 describe("bough serve", () => {
   test("serves a demo agent on a SQLite file, says what speaks, and prints its token once", async () => {
@@ -115,6 +115,43 @@ describe("bough serve", () => {
     expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
   });
 
+  test("stops when the shell that npm has started it with is gone", async () => {
+    const started = startByShell(scratch(), ["serve", "--port", "0"], noKeys);
+    await started.says("Ctrl-C stops it.");
+    started.child.kill("SIGTERM");
+    // The pipes stay open until the server itself has ended.
+    expect((await started.ended).stderr).toContain("Stopped.");
+  });
+
+  test("takes the Ctrl-C that npm passes on for the one that the terminal has sent", async () => {
+    const cwd = scratch();
+    const first = await serveIn(cwd, { words: ["--config", stuckConfig(cwd)], env: { SLOW_MS: "1500" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", "/agents/worker/sessions/s/branches/main/inputs", { input: "Do both." });
+    first.started.child.kill("SIGINT");
+    first.started.child.kill("SIGINT");
+    expect(await first.started.ended).toMatchObject({ code: 0, stderr: expect.stringContaining("Stopped.") });
+    expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
+  });
+
+  test("stops at once at a second signal, and the turn goes on at the next start", async () => {
+    const cwd = scratch();
+    const words = ["--config", stuckConfig(cwd)];
+    const first = await serveIn(cwd, { words, env: { STUCK: "1" } });
+    await first.ask("POST", "/sessions", { sessionId: "s" });
+    await first.ask("POST", "/agents/worker/sessions/s/branches/main/inputs", { input: "Do both." });
+    first.started.child.kill("SIGTERM");
+    await first.started.says("Stopping:");
+    const again = setInterval(() => first.started.child.kill("SIGTERM"), 100);
+    const { code } = await first.started.ended;
+    clearInterval(again);
+    expect(code).toBe(130);
+    const second = await serveIn(cwd, { words });
+    const state = "/agents/worker/sessions/s/branches/main/state";
+    await second.until(async () => (await second.ask("GET", state)).body.openTurn === undefined);
+    expect((await second.ask("GET", state)).body.messages).toHaveLength(4);
+  });
+
   test("drains at SIGTERM: a run that is about to end ends, and its fact is in the log", async () => {
     const cwd = scratch();
     const scope = "/agents/worker/sessions/s/branches/main";
@@ -201,6 +238,18 @@ describe("bough.config", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(sentence);
     expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("with auth of its own lets in whom it knows, and no token", async () => {
+    const identity = 'request.headers.get("x-api-key") === "ada" ? { tenant: "t", scopes: ["read"] } : undefined';
+    const text = code("").replace("agents:", `auth: (request) => (${identity}), agents:`);
+    const cwd = project({ "bough.config.mjs": text });
+    const { url, token } = await serveIn(cwd);
+    expect(token).toBe("");
+    expect((await fetch(`${url}/agents`)).status).toBe(401);
+    expect((await fetch(`${url}/agents`, { headers: { "x-api-key": "ada" } })).status).toBe(200);
+    const refused = await bough(cwd, "serve", "--token", "0123456789abcdef");
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--token lets nobody in") });
   });
 
   test("of two kinds is refused until one is named", async () => {

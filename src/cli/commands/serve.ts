@@ -38,6 +38,8 @@ export const serve = defineCommand({
   async run(call) {
     const { args, terminal, signal } = call;
     const setup = await prepareSetup(args);
+    if (args.token !== undefined && setup.config.auth)
+      throw misuse(`${setup.file} has auth, so --token lets nobody in.`);
     const address = addressOf(call, setup);
     const token = tokenOf(args.token ?? (process.env.BOUGH_TOKEN || undefined) ?? setup.config.token);
     const store = await openOwnStore(setup.store);
@@ -47,13 +49,20 @@ export const serve = defineCommand({
     const screen = { setup, serving, terminal, left, hasOwnToken: token !== undefined, ...address };
     if (args.json) printJson(screen);
     else printScreen(screen);
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    await aborted(signal);
     if (!args.json) terminal.note("Stopping: runs have 10 s to end, the rest is handed over. Again to stop at once.");
     await serving.close({ drainMs });
     if (!args.json) terminal.note("Stopped. What was not finished goes on at the next start.");
     return 0;
   },
 });
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
 
 interface Address {
   readonly host: string;
