@@ -130,6 +130,17 @@ describe("whatever the line does", () => {
   });
 });
 
+test("C1: what comes again is passed over, what is missing costs the connection", async () => {
+  const twice = transportOf(() => [[...upTo(0, 2), ...upTo(0, 3)]]);
+  const { subscription } = subscribe(twice, { onEvent: ({ seq }) => seq === 3 && subscription.close() });
+  await subscription.ended;
+  expect(twice.opened).toEqual([0]);
+  const holes = transportOf((after, n) => [n === 0 ? [...upTo(0, 1), frame(kept(3))] : upTo(after, 3)]);
+  const other = subscribe(holes, { onEvent: ({ seq }) => seq === 3 && other.subscription.close() });
+  await other.subscription.ended;
+  expect(holes.opened).toEqual([0, 1]);
+});
+
 test("C2: a handler that fails three times in a row at the same event ends it, before that event", async () => {
   const transport = transportOf((after) => [upTo(after, 5)]);
   let calls = 0;

@@ -137,16 +137,23 @@ export class Subscription {
     const batches = (await this.#alive(transport.open(this.cursor, signal)))[Symbol.asyncIterator]();
     this.#input("opened");
     try {
-      for (let next = await this.#alive(batches.next()); !next.done; next = await this.#alive(batches.next())) {
+      while (this.#isReading) {
+        const next = await this.#alive(batches.next());
+        if (next.done) return;
         for (const arrival of next.value) {
-          if (this.#connection.state !== "replaying" && this.#connection.state !== "live") return;
-          if ((await this.#take(arrival)) === "end") return;
+          if (!this.#isReading || (await this.#take(arrival)) === "end") return;
         }
       }
     } finally {
       // Not waited for: what hangs is dropped by the signal.
       void batches.return?.()?.catch(() => {});
     }
+  }
+
+  /** C4: not any more once it was closed. */
+  get #isReading(): boolean {
+    const { state } = this.#connection;
+    return state === "replaying" || state === "live";
   }
 
   /** The work's result, unless nothing comes for too long. */

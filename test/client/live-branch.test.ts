@@ -146,6 +146,22 @@ test("reverts, renamings, tools and interrupts are shown as the server has them"
   expect(await settle()).toHaveLength(6);
 });
 
+test("a picture that begins in the middle is right after a revert, too", async () => {
+  const branch = (await clientOf(await given((_prompt, n) => `Answer ${n}.`))).open(scope);
+  for (const input of ["one", "two", "three"]) {
+    await branch.submit(input);
+    await until(async () => (await branch.state()).openTurn === undefined);
+  }
+  const live = branch.watch({ last: 3 });
+  watching(live);
+  await until(() => live.current.connection.state === "live");
+  expect(textsOf(live.current)).toEqual(["Answer 1.", "three", "Answer 2."]);
+  await branch.revert({ toMessageIndex: 4 });
+  const { seq } = await branch.get();
+  await until(() => live.current.seq === seq);
+  expect(textsOf(live.current)).toEqual(["Answer 0.", "two", "Answer 1."]);
+});
+
 test("a run that is interrupted leaves what was said, and says why", async () => {
   const model = held();
   const branch = (await clientOf(await given(model.script))).open(scope);

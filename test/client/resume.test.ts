@@ -183,3 +183,21 @@ test.each(transports)(
     expect(seen.filter(isKept)).toEqual(await branch.events());
   },
 );
+
+test("an iteration ends with its signal, also while an event is in hand", async () => {
+  const g = await given([]);
+  const { url } = await serving(g);
+  const branch = createClient({ url, token: g.server.token!, ...quick }).open(scope);
+  const over = new AbortController();
+  const seen: BoughEvent[] = [];
+  for await (const event of branch.listen({ signal: over.signal })) {
+    seen.push(event);
+    over.abort();
+  }
+  expect(seen).toHaveLength(1);
+  const waiting = new AbortController();
+  const rest = branch.listen({ after: 1, signal: waiting.signal });
+  const next = rest.next();
+  setTimeout(() => waiting.abort(), 20);
+  expect(await next).toEqual({ done: true, value: undefined });
+});

@@ -234,12 +234,14 @@ describe.skipIf(missing)("a page on a branch", () => {
     allow(4);
     await say(chat, "hello");
     await streamed(chat, "one two three");
+    const asking = chat.waitForRequest(/\/interrupt$/);
     await chat.getByRole("button", { name: "Stop" }).click();
+    const { expectedRunId } = (await asking).postDataJSON();
     await status(chat, "idle");
     expect(await texts(chat, "assistant")).toEqual(["one two three "]);
     await chat.getByText("interrupted").waitFor();
     const [run] = await branch.runs();
-    expect(run).toMatchObject({ status: "interrupted" });
+    expect(run).toMatchObject({ status: "interrupted", runId: expectedRunId });
   });
 
   test("what the server refuses is told, and what was typed is kept", async () => {
