@@ -156,7 +156,8 @@ export async function settle(): Promise<void> {
 
 /** Waits until a condition holds that something else brings about. */
 export async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 2_000; i++) {
+  // By time, since what is waited for may be a module that is loaded while the machine is busy.
+  for (const end = Date.now() + 10_000; Date.now() < end; ) {
     if (condition()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
