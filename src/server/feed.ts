@@ -15,6 +15,18 @@ import { type Encoded, encode, Reader } from "./reader.ts";
 import { problemOf } from "./refusal.ts";
 import { isDraftEvent, type RunningMessages } from "./running-messages.ts";
 
+/** How one stream is read. */
+export interface ReadingOptions {
+  /** What may wait for it. */
+  readonly bufferBytes: number;
+  /** Ends it without a word. */
+  readonly signal: AbortSignal;
+  /** Whether its reader may no longer read: looked at while it is told of the past. */
+  readonly isRevoked?: () => boolean;
+  /** Told when it has caught up. */
+  readonly onAttached?: (reader: Reader) => void;
+}
+
 export interface FeedSource {
   /** A page of the branch's log. */
   read(options: ReadOptions): Promise<LogEvent[]>;
@@ -77,13 +89,11 @@ export class Feed {
   }
 
   /** Batches of frames after a cursor, until the signal aborts or the stream ends. */
-  async *read(
-    after: number,
-    options: { bufferBytes: number; signal: AbortSignal; onAttached?: (reader: Reader) => void },
-  ): AsyncGenerator<readonly Encoded[]> {
+  async *read(after: number, options: ReadingOptions): AsyncGenerator<readonly Encoded[]> {
     let cursor = after;
     let limit = firstPageSize;
     while (cursor < this.#head && !options.signal.aborted) {
+      if (options.isRevoked?.()) return yield [encode({ type: "end", reason: "unauthorized", after: cursor })];
       let page: Encoded[];
       try {
         const events = await this.#source.read({ after: cursor, before: this.#head + 1, limit });
@@ -100,6 +110,7 @@ export class Feed {
     const leave = () => reader.finish();
     options.signal.addEventListener("abort", leave, { once: true });
     if (options.signal.aborted) leave();
+    if (options.isRevoked?.()) reader.end("unauthorized");
     options.onAttached?.(reader);
     try {
       for (let batch = await reader.take(); batch; batch = await reader.take()) yield batch;

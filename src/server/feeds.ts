@@ -8,8 +8,8 @@ import type { RowHeader } from "../projection/header.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import { needBranch } from "../sessions/views.ts";
-import { Feed } from "./feed.ts";
-import type { Encoded, Reader } from "./reader.ts";
+import { Feed, type ReadingOptions } from "./feed.ts";
+import type { Encoded } from "./reader.ts";
 import { branchKey, RunningMessages } from "./running-messages.ts";
 
 interface Watched {
@@ -46,7 +46,7 @@ export class Feeds {
   async open(
     ref: BranchRef,
     after: number,
-    options: { bufferBytes: number; signal: AbortSignal; onAttached?: (reader: Reader) => void },
+    options: ReadingOptions,
   ): Promise<AsyncIterator<readonly Encoded[], undefined>> {
     const { seq } = await needBranch(this.#context.store, ref);
     if (after > seq) throw refuse.notOnBranch(ref, after, seq);
@@ -77,7 +77,7 @@ export class Feeds {
     ref: BranchRef,
     watched: Watched,
     after: number,
-    options: Parameters<Feed["read"]>[1],
+    options: ReadingOptions,
   ): AsyncIterator<readonly Encoded[], undefined> {
     watched.readers++;
     const frames = watched.feed.read(after, options);

@@ -45,6 +45,7 @@ export class Socket {
   #sent = 0;
   #sentBefore = 0;
   #isAlive = true;
+  #isAllowed = true;
   #waiting = 0;
   #work = Promise.resolve();
 
@@ -90,7 +91,8 @@ export class Socket {
     if (isStuck || !(this.#isAlive || this.#isSending)) return connection.destroy();
     this.#isAlive = false;
     connection.ping();
-    if (!(await held.identity())) this.#reader?.end("unauthorized");
+    this.#isAllowed = (await held.identity()) !== undefined;
+    if (!this.#isAllowed) this.#reader?.end("unauthorized");
   }
 
   async #stream(): Promise<void> {
@@ -98,6 +100,7 @@ export class Socket {
     const options = {
       bufferBytes: exchange.limits.bufferBytes,
       signal: this.#left.signal,
+      isRevoked: () => !this.#isAllowed,
       onAttached: (reader: Reader) => {
         this.#reader = reader;
       },

@@ -236,7 +236,10 @@ export class Submissions {
       }
       const [next] = queue;
       try {
-        if (!("refused" in (await this.#tryStart(next!)))) queue.shift();
+        const admitted = await this.#tryStart(next!);
+        if (!("refused" in admitted)) queue.shift();
+        // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
+        else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
         if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
         else {

@@ -71,7 +71,9 @@ async function sseStream({ tenant, ref, limits, request }: Exchange, held: Held,
   const onAttached = (attached: Reader) => {
     reader = attached;
   };
-  const frames = await tenant.feeds.open(ref, after, { bufferBytes: limits.bufferBytes, signal, onAttached });
+  let isAllowed = true;
+  const reading = { bufferBytes: limits.bufferBytes, signal, isRevoked: () => !isAllowed, onAttached };
+  const frames = await tenant.feeds.open(ref, after, reading);
   let isIdle = true;
   let untaken = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -90,7 +92,8 @@ async function sseStream({ tenant, ref, limits, request }: Exchange, held: Held,
       leave();
       return held.drop ? held.drop() : controller.error(new Error("The reader takes nothing."));
     }
-    if (!(await held.identity())) reader?.end("unauthorized");
+    isAllowed = (await held.identity()) !== undefined;
+    if (!isAllowed) reader?.end("unauthorized");
     // Whoever has not taken what is there already needs no sign of life.
     else if (isIdle && !isWaiting && !signal.aborted) controller.enqueue(heartbeat);
     isIdle = true;
