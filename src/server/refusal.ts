@@ -22,6 +22,7 @@ export function problemResponse(told: Problem): Response {
   const { status, code, data } = told;
   const headers: Record<string, string> = { "content-type": "application/problem+json" };
   if (code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="bough"';
+  if (status === 503) headers["retry-after"] = "1";
   if (typeof data.retryAfterMs === "number") headers["retry-after"] = String(Math.ceil(data.retryAfterMs / 1000));
   return new Response(JSON.stringify(told), { status, headers });
 }

@@ -82,11 +82,12 @@ export class Server {
     const warn = (message: string, error: unknown) => logger.warn(message, error);
     const wake = async (name: string, ref: BranchRef) => {
       const isOurs = auth ? name !== "" : name === "";
-      // One that can't be read must not keep the others from being found.
-      if (isOurs)
-        await this.#tenant(name)
-          .wake(ref)
-          .catch((error) => warn("A turn could not be looked at:", error));
+      try {
+        if (isOurs) await this.#tenant(name).wake(ref);
+      } catch (error) {
+        // One that can't be read must not keep the others from being found.
+        warn("A turn could not be looked at:", error);
+      }
     };
     this.#waker = new Waker({ store: this.#store, clock, wake, warn });
   }

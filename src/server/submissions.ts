@@ -98,13 +98,26 @@ export class Submissions {
   }
 
   /** Holds the handle of a run until it is over. */
-  track(ref: BranchRef, run: Run): void {
+  #track(ref: BranchRef, run: Run): void {
     const key = branchKey(ref);
     this.#active.set(key, run);
     const done = () => {
       if (this.#active.get(key) === run) this.#active.delete(key);
     };
     run.result.then(done, done);
+  }
+
+  /** The run that goes on with a turn: the one that was begun for it, or whichever was faster. */
+  async takenUp(ref: BranchRef, run: Run): Promise<string | undefined> {
+    try {
+      await begun(run);
+    } catch (error) {
+      if (BoughError.is(error, "run_active")) return String(error.data.runId);
+      if (BoughError.is(error, "nothing_to_resume") || BoughError.is(error, "epoch_stale")) return undefined;
+      throw error;
+    }
+    this.#track(ref, run);
+    return run.runId;
   }
 
   async interrupt(agent: Agent, ref: BranchRef, body: InterruptBody): Promise<InterruptAnswer> {
@@ -205,8 +218,8 @@ export class Submissions {
     this.#starting++;
     try {
       const run = agent.run(messages, { ...ref, ...kept, questions: "wait", ...(config && { config }) });
-      for await (const event of run) if (event.type === "run-start") break;
-      this.track(ref, run);
+      await begun(run);
+      this.#track(ref, run);
       return run.runId;
     } finally {
       this.#starting--;
@@ -236,7 +249,10 @@ export class Submissions {
       }
       const [next] = queue;
       try {
-        if (!("refused" in (await this.#tryStart(next!)))) queue.shift();
+        const admitted = await this.#tryStart(next!);
+        if (!("refused" in admitted)) queue.shift();
+        // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
+        else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
         if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
         else {
@@ -269,6 +285,11 @@ function messagesOf({ input }: InputBody, inputId: string): readonly NewMessage[
     ? (input as readonly NewMessage[])
     : [{ role: "user" as const, content: input as readonly Part[] }];
   return messages.map((message, i) => (i === 0 ? { ...message, id: inputId } : message));
+}
+
+/** Resolves when the run has its branch; whatever kept it from that is thrown. */
+async function begun(run: Run): Promise<void> {
+  for await (const event of run) if (event.type === "run-start") break;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -186,7 +186,7 @@ test.each(transports)(
 
 test("an iteration ends with its signal, also while an event is in hand", async () => {
   const g = await given([]);
-  const { url } = await serving(g);
+  const { url } = g.serving;
   const branch = createClient({ url, token: g.server.token!, ...quick }).open(scope);
   const over = new AbortController();
   const seen: BoughEvent[] = [];

@@ -10,7 +10,8 @@ import { createServer, serve } from "../../dist/server/index.js";
 import { postgresStore } from "../../dist/stores/postgres/index.js";
 import { sqliteStore } from "../../dist/stores/sqlite/index.js";
 
-const { name, url, schema, token, leaseMs, limits } = JSON.parse(process.argv[2]);
+const { name, url, schema, token, leaseMs, limits, isQuiet } = JSON.parse(process.argv[2]);
+const logger = isQuiet ? { warn: () => {} } : console;
 const store = url.startsWith("sqlite:") ? await sqliteStore(url.slice(7)) : await postgresStore(url, { schema });
 
 function reply(prompt) {
@@ -32,9 +33,10 @@ const add = defineTool({
 const model = scriptedModel(reply, { chunks: 12, delayMs: 4, sleep: (ms) => sleep(ms) });
 const server = createServer({
   // Owners of hosts that are not this one: only their leases tell that they are dead.
-  agents: { helper: { model, tools: { add }, owner: `${name}/1`, ...(leaseMs && { leaseMs }) } },
+  agents: { helper: { model, tools: { add }, logger, owner: `${name}/1`, ...(leaseMs && { leaseMs }) } },
   store,
   token,
+  logger,
   definitions: {
     models: { "scripted/a": scriptedModel(() => "From A."), "scripted/b": scriptedModel(() => "From B.") },
   },

@@ -10,7 +10,7 @@ const live = `${scope}/events/live`;
 
 export function describeOutage(openPlace: () => Place, restart: () => Promise<void>): void {
   test("8.6, 6.11 a server outlives its store's outage, with its runs and its readers", async () => {
-    const node = await Node.start("one", openPlace());
+    const node = await Node.start("one", openPlace(), { isQuiet: true });
     await node.ask("POST", "/sessions", { sessionId: "s" });
     const first = await node.live(live);
     await first.until(({ type }) => type === "ready");

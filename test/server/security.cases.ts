@@ -9,7 +9,18 @@ import { scriptedModel } from "../../src/scripted/index.ts";
 import { apiKeys, createApiKey, createServer, hashApiKey, serve } from "../../src/server/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { routes, scopes } from "../../src/wire/index.ts";
-import { answerOf, expectProblem, given, type OpenStore, quiet, requestOf, say, scope, until } from "./kit.ts";
+import {
+  answerOf,
+  expectProblem,
+  given,
+  LiveStream,
+  type OpenStore,
+  quiet,
+  requestOf,
+  say,
+  scope,
+  until,
+} from "./kit.ts";
 
 export function describeSecurity(open: OpenStore): void {
   const start: typeof given = (script, options = {}) => given(script, { open, ...options });
@@ -139,6 +150,29 @@ export function describeSecurity(open: OpenStore): void {
     keys.delete(hash);
     await live.toEnd();
     expect(live.frames.at(-1)).toMatchObject({ type: "end", reason: "unauthorized", after: 1 });
+  });
+
+  test("2.7 a stream that is still told of the past ends when its key is revoked", async () => {
+    const { key, hash } = createApiKey();
+    const keys = new Map([[hash, { tenant: "t", scopes }]]);
+    let asked = 0;
+    const auth = apiKeys((each) => {
+      asked++;
+      return keys.get(each);
+    });
+    const g = await start([], { auth, limits: { heartbeatMs: 50 } });
+    const headers = { "x-api-key": key };
+    await g.ask("POST", "/sessions", { sessionId: "s" }, headers);
+    for (let i = 0; i < 60; i++) await g.ask("PATCH", "/sessions/s/branches/main", { name: `${i}` }, headers);
+    const response = await g.server.fetch(requestOf("GET", `${scope}/events/live`, undefined, headers));
+    keys.delete(hash);
+    const before = asked;
+    await until(() => asked > before);
+    const live = new LiveStream(response);
+    await live.toEnd();
+    const { after } = live.frames.at(-1) as { after: number };
+    expect(live.frames.at(-1)).toMatchObject({ type: "end", reason: "unauthorized" });
+    expect(after).toBeLessThan(61);
   });
 
   test("API keys are known by their hashes alone", () => {

@@ -84,9 +84,8 @@ export async function respond(
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = user === undefined ? {} : { by: user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
-  if (!run) return { interactionId };
-  tenant.submissions.track(ref, run);
-  return { interactionId, runId: run.runId };
+  const runId = run && (await tenant.submissions.takenUp(ref, run));
+  return { interactionId, ...(runId !== undefined && { runId }) };
 }
 
 /** A turn goes on with the agent that it began with, whichever was asked; with that one, when its own is gone. */
