@@ -1,16 +1,14 @@
 // D1, D2 from the client's side: whatever happens to the line and to the server, what was handled is the log, each event once.
 
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Connection, createClient } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { given, openMemory, openSqlite, until } from "../server/kit.ts";
+import { Node } from "../server/process.ts";
 import { badLine, type Fate, quick, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -64,8 +62,8 @@ describe.each(transports)("over %s", (transport) => {
 
   test("a server killed with -9 and started again in the middle: the events handled are the log", async () => {
     const random = seeded(`${transport} kill`);
-    const path = join(await placeForFiles(), "bough.db");
-    let server = await startServer(path);
+    const url = `sqlite:${join(await placeForFiles(), "bough.db")}`;
+    let server = await Node.start("one", { url });
     const line = await badLine(
       () => server.port,
       () => undefined,
@@ -84,8 +82,8 @@ describe.each(transports)("over %s", (transport) => {
     for (let turn = 0; turn < inputs; turn++) {
       const submitting = untilTaken(() => branch.submit(`Count ${turn}`, { key: `k${turn}`, ifActive: "queue" }));
       await new Promise((resolve) => setTimeout(resolve, random() * 80));
-      await server.kill();
-      server = await startServer(path);
+      await server.end("SIGKILL");
+      server = await Node.start("one", { url });
       await submitting;
       await until(
         () => seen.filter(({ type }) => type === "turn.committed" || type === "turn.ended").length === turn + 1,
@@ -116,25 +114,6 @@ async function untilTaken<T>(submit: () => Promise<T>): Promise<T> {
       if (!(error as { retryable?: boolean }).retryable) throw error;
     }
   }
-}
-
-const child = fileURLToPath(new URL("../server/child.mjs", import.meta.url));
-
-async function startServer(path: string): Promise<{ port: number; kill(): Promise<void> }> {
-  const running: ChildProcess = spawn(process.execPath, [child, path, "t"], { stdio: ["ignore", "pipe", "inherit"] });
-  onTestFinished(() => void running.kill("SIGKILL"));
-  const url = await new Promise<string>((resolve, reject) => {
-    createInterface(running.stdout!).once("line", resolve);
-    running.once("exit", (code) => reject(new Error(`The server ended with ${code}.`)));
-  });
-  return {
-    port: Number(new URL(url).port),
-    kill() {
-      const gone = new Promise<void>((resolve) => running.once("exit", () => resolve()));
-      running.kill("SIGKILL");
-      return gone;
-    },
-  };
 }
 
 test("a cursor that is kept elsewhere goes on where it was", async () => {
