@@ -96,18 +96,21 @@ export function describeLive(open: OpenStore): void {
   });
 
   test("6.2–6.4, 6.7 kept events come in order with their ids, deltas before their message", async () => {
-    const g = await start(["Hello there, my dear friend."]);
+    const g = await start(() => "Hello there, my dear friend.");
     const live = await g.live(`${scope}/events/live`);
     await live.until(({ type }) => type === "ready");
-    await g.ask("POST", `${scope}/inputs`, { input: "Hi" });
-    await live.until(isEvent("run-end"));
+    // Deltas are best effort: on a busy machine, those of one turn may all be missed.
+    for (let turn = 1; turn <= 5 && !live.types.includes("text-delta"); turn++) {
+      await g.ask("POST", `${scope}/inputs`, { input: "Hi" });
+      await live.until(() => live.types.filter((type) => type === "run-end").length === turn);
+    }
     const { events } = (await g.ask("GET", `${main}/events`)).body;
     expect(keptOf(live.frames)).toEqual(events);
     for (const frame of live.frames) {
       const seq = frame.type === "event" ? frame.event.seq : undefined;
       expect(frame.id).toBe(seq === undefined ? undefined : String(seq));
     }
-    expect(live.types.lastIndexOf("text-delta")).toBeGreaterThan(live.types.indexOf("turn.started"));
+    expect(live.types.indexOf("text-delta")).toBeGreaterThan(live.types.lastIndexOf("turn.started"));
     expect(live.types.lastIndexOf("text-delta")).toBeLessThan(live.types.lastIndexOf("message.added"));
     expect(textSeen(live)).toBe("Hello there, my dear friend.");
   });

@@ -141,8 +141,8 @@ export function describeStalled(open: OpenStore): void {
   });
 
   test("7.4 a socket that takes its frames slowly but steadily is not dropped", async () => {
-    const g = await start(() => "word ".repeat(50), { limits: { heartbeatMs: 20 } });
-    const end = new FakeEnd(() => new Promise((resolve) => setTimeout(resolve, 6)));
+    const g = await start(() => "word ".repeat(50), { limits: { heartbeatMs: 250 } });
+    const end = new FakeEnd(() => new Promise((resolve) => setTimeout(resolve, 15)));
     await end.open(g);
     for (let i = 0; i < 6; i++) await say(g, `${i}`);
     const { events } = (await g.ask("GET", `${main}/events`)).body;
