@@ -193,3 +193,11 @@ export function endless(begun: { count: number } = { count: 0 }) {
     },
   });
 }
+
+/** Lets time pass in small steps, with everything happening that its passing brings about. */
+export async function pass(clock: { advance(ms: number): void }, ms: number, stepMs = 250): Promise<void> {
+  for (let left = ms; left > 0; left -= stepMs) {
+    clock.advance(Math.min(stepMs, left));
+    await settle();
+  }
+}

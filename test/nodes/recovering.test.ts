@@ -4,19 +4,11 @@ import { describe, expect, test } from "vitest";
 import { type Agent, type AgentOptions, createAgent, defineTool, type Store } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock } from "../../src/testing/index.ts";
-import { counted, endless, factTypes, gate, given, s, settle, until } from "../agent/kit.ts";
+import { counted, endless, factTypes, gate, given, pass, s, settle, until } from "../agent/kit.ts";
 import { deadOwner } from "../sessions/kit.ts";
 
 const leaseMs = 30_000;
 const hour = 3_600_000;
-
-/** Lets time pass in small steps, with everything happening that its passing brings about. */
-async function pass(clock: { advance(ms: number): void }, ms: number, stepMs = 250): Promise<void> {
-  for (let left = ms; left > 0; left -= stepMs) {
-    clock.advance(Math.min(stepMs, left));
-    await settle();
-  }
-}
 
 async function closed(agent: Agent): Promise<string[]> {
   return (await agent.loadBranch("s")).turns.map(({ status }) => status);
@@ -386,43 +378,5 @@ describe("looking", () => {
     await pass(clock, 5000);
     expect(counts.listRuns).toBe(0);
     expect(clock.sleeping).toBe(0);
-  });
-});
-
-describe("closing", () => {
-  test("waits for what runs as long as it is told", async () => {
-    const { agent, clock } = await given(
-      (prompt) => {
-        if (prompt.length > 1) return "Done.";
-        return { calls: [{ name: "sleep", input: {} }] };
-      },
-      {
-        tools: {
-          sleep: defineTool({ input: { type: "object" }, execute: () => clock.sleep(3000).then(() => "slept") }),
-        },
-      },
-    );
-    const run = agent.run("Go", s);
-    await until(() => clock.sleeping > 1);
-    const closing = agent.close({ drainMs: 5000 });
-    await pass(clock, 3500);
-    await closing;
-    expect(await run.result).toMatchObject({ status: "completed" });
-  });
-
-  test("hands over what does not end in time, and refuses what is run then", async () => {
-    const begun = { count: 0 };
-    const { agent, clock } = await given([{ calls: [{ name: "wait", input: {} }] }], {
-      tools: { wait: endless(begun) },
-    });
-    const run = agent.run("Go", s);
-    await until(() => begun.count === 1);
-    const closing = agent.close({ drainMs: 5000 });
-    await pass(clock, 4500);
-    expect(await Promise.race([run.result, "runs"])).toBe("runs");
-    await pass(clock, 1000);
-    await closing;
-    expect(await run.result).toMatchObject({ status: "parked", reason: "handed-over" });
-    await expect(agent.run("More", s).result).rejects.toMatchObject({ code: "store_closed" });
   });
 });
