@@ -55,6 +55,8 @@ describe.each(transports)("over %s", (transport) => {
     const reader = (await clientOf(g, { url: line.url, transport })).open(scope);
     const live = reader.watch();
     const seen = watching(live);
+    // Later the state would be longer than any connection lives.
+    await until(() => live.current.status === "idle");
     const branch = (await clientOf(g, { url: `http://127.0.0.1:${port}` })).open(scope);
     for (let turn = 0; turn < 6; turn++) {
       await branch.submit(`${turn}`);
