@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Memory stands in for a disk where it can: what these tests prove survives the process, not the machine (test:power does). */
@@ -17,6 +17,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    // Many of these tests wait for processes, servers and clocks, so no processor is kept free.
+    maxWorkers: availableParallelism(),
     env: { TMPDIR: placeForFiles() },
   },
 });

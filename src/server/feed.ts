@@ -75,6 +75,10 @@ export class Feed {
     void this.#follow();
   }
 
+  get sessionId(): string {
+    return this.#ref.sessionId;
+  }
+
   /** An event of an agent of this process, in the order in which it emits them. */
   emitted(event: BoughEvent): void {
     if (event.runId !== undefined) {

@@ -51,6 +51,12 @@ export class Feeds {
     return watched.feed.join(after, { bufferBytes, onLeft: () => this.#left(ref, watched) });
   }
 
+  /** Something of a session was deleted: its readers hear of it before an id can come to mean another branch. */
+  async deleted(sessionId: string): Promise<void> {
+    const feeds = [...this.#watched.values()].map(({ feed }) => feed).filter((feed) => feed.sessionId === sessionId);
+    await Promise.all(feeds.map((feed) => feed.settle()));
+  }
+
   /** Ends all streams, once they were told all that is in the log. */
   async close(): Promise<void> {
     await Promise.all([...this.#watched.values()].map(({ feed }) => feed.settle()));

@@ -31,6 +31,7 @@ export const branchHandlers = {
   },
   async deleteBranch({ tenant, ref, query }: Exchange) {
     await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, query as { recursive?: boolean });
+    await tenant.feeds.deleted(ref.sessionId);
   },
   async revertBranch({ tenant, ref, body }: Exchange) {
     const { toMessageId, ...rest } = body as Omit<RevertRequest, "to"> & { toMessageId?: string };

@@ -17,7 +17,10 @@ export const sessionHandlers = {
   async updateSession({ tenant, sessionId, body }: Exchange) {
     return sessionBody(await tenant.sessions.updateSession(sessionId, body as { metadata: JsonObject }));
   },
-  deleteSession: ({ tenant, sessionId }: Exchange) => tenant.sessions.deleteSession(sessionId),
+  async deleteSession({ tenant, sessionId }: Exchange) {
+    await tenant.sessions.deleteSession(sessionId);
+    await tenant.feeds.deleted(sessionId);
+  },
   async tree({ tenant, sessionId }: Exchange) {
     return { branches: treeBody(await tenant.sessions.listBranches(sessionId)) };
   },
