@@ -5,7 +5,7 @@
 
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
-import { inSpecShape, isPlain, markPlain } from "./specification.ts";
+import { describePrompt, inSpecShape, isPlain, isResult } from "./specification.ts";
 
 /** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
 export type ReasoningKept = "turn" | "all";
@@ -26,6 +26,7 @@ interface Prepared {
   count: number;
   /** Whether all of them fit every version of the specification. */
   isPlain: boolean;
+  hasResults: boolean;
 }
 
 const preparedOf = new WeakMap<readonly Message[], Prepared>();
@@ -37,14 +38,17 @@ export function toPrompt({ instructions, history, turn, reasoning }: PromptSourc
   for (const message of turn) prepare(message, true, recent);
   const before = prepareHistory(history, reasoning);
   const prompt = system.concat(before.messages, recent);
-  if (before.isPlain && recent.every(isPlain)) markPlain(prompt);
+  describePrompt(prompt, {
+    isPlain: before.isPlain && recent.every(isPlain),
+    hasResults: before.hasResults || recent.some(isResult),
+  });
   return prompt;
 }
 
 function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): Prepared {
   let prepared = preparedOf.get(history);
   if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
-    prepared = { reasoning, messages: [], count: 0, isPlain: true };
+    prepared = { reasoning, messages: [], count: 0, isPlain: true, hasResults: false };
     preparedOf.set(history, prepared);
   }
   const { messages } = prepared;
@@ -52,7 +56,10 @@ function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): 
   for (; prepared.count < history.length; prepared.count++) {
     prepare(history[prepared.count]!, reasoning === "all", messages);
   }
-  for (let i = known; i < messages.length; i++) prepared.isPlain &&= isPlain(messages[i]!);
+  for (let i = known; i < messages.length; i++) {
+    prepared.isPlain &&= isPlain(messages[i]!);
+    prepared.hasResults ||= isResult(messages[i]!);
+  }
   return prepared;
 }
 

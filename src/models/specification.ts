@@ -12,7 +12,7 @@ export function forSpecification(
   model: Pick<LanguageModel, "specificationVersion" | "provider">,
 ): PromptMessage[] {
   // Looking at every message of a long conversation at every call would make calls dearer as it grows.
-  if (plain.has(prompt)) return prompt as PromptMessage[];
+  if (known.get(prompt)?.isPlain) return prompt as PromptMessage[];
   const made: PromptMessage[] = [];
   for (const message of prompt) {
     const shaped = inSpecShape(message);
@@ -27,12 +27,27 @@ export function forSpecification(
   return made;
 }
 
-/** Prompts of which every message is known to fit both versions as it is. */
-const plain = new WeakSet<readonly PromptMessage[]>();
+/** What is known of a whole prompt, so that a long one need not be looked through for every call. */
+export interface PromptFacts {
+  /** Every message fits both versions as it is. */
+  readonly isPlain: boolean;
+  readonly hasResults: boolean;
+}
 
-/** Says that the prompt needs no change; whoever makes another one of it must say so again. */
-export function markPlain(prompt: readonly PromptMessage[]): void {
-  plain.add(prompt);
+const known = new WeakMap<readonly PromptMessage[], PromptFacts>();
+
+/** Says what is known of the prompt; whoever makes another one of it must say so again. */
+export function describePrompt(prompt: readonly PromptMessage[], facts: PromptFacts): void {
+  known.set(prompt, facts);
+}
+
+/** Whether there are results of tools in the prompt. */
+export function hasResults(prompt: readonly PromptMessage[]): boolean {
+  return known.get(prompt)?.hasResults ?? prompt.some(isResult);
+}
+
+export function isResult({ role }: PromptMessage): boolean {
+  return role === "tool";
 }
 
 /** Whether the message fits both versions as it is. */

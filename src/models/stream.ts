@@ -6,7 +6,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { ModelPart, ModelRequest, ModelStream, ToolChoice, ToolSpec } from "./port.ts";
-import { forSpecification } from "./specification.ts";
+import { forSpecification, hasResults } from "./specification.ts";
 
 /** Calls the model and gives what it says, part by part; no retries, no checks. */
 export function streamModel(request: ModelRequest, options: { signal: AbortSignal }): ModelStream {
@@ -106,7 +106,7 @@ function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<st
     options.tools = tools;
     // Providers refuse a choice among no tools.
     if (toolChoice) options.toolChoice = specChoice(toolChoice);
-  } else if (request.prompt.some(({ role }) => role === "tool")) {
+  } else if (hasResults(request.prompt)) {
     options.tools = [standIn];
     options.toolChoice = specChoice("none");
   }
