@@ -253,6 +253,8 @@ export interface Store {
   /** Removes those that are there; returns how many were. `branch_not_found`. */
   deleteCheckpoints(ref: BranchRef, ids: readonly string[]): Promise<number>;
 
+  /** False where the log is in memory anyway: segments would hold it twice, so nobody makes any. */
+  readonly wantsSegments?: boolean | undefined;
   /** Keeps a segment of the branch's own part of the log; one already there is replaced. `branch_not_found`. */
   saveSegment(ref: BranchRef, segment: Segment): Promise<void>;
   /** The newest segment with `to` at or before `at`, through the lineage. `branch_not_found`. */

@@ -199,6 +199,10 @@ export class NamespacedStore implements Store {
     if (!this.#isForeign(ref.sessionId)) await this.#store.watch(this.#ref(ref), after, signal);
   }
 
+  get wantsSegments(): boolean | undefined {
+    return this.#store.wantsSegments;
+  }
+
   get live(): LiveChannel | undefined {
     const { live } = this.#store;
     return (

@@ -257,7 +257,7 @@ export class Views {
     const { view } = entry;
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
-    if (!enough || view.turns.length === before.turns || !canSeal(view)) return;
+    if (!enough || view.turns.length === before.turns || !canSeal(view) || this.#store.wantsSegments === false) return;
     const lines = cutSegment(view, entry.sealed, entry.lastId);
     const { length: messages } = view.messages;
     const { length: turns } = view.turns;

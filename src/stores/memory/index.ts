@@ -55,6 +55,7 @@ export function memoryStore(options: { clock?: Clock } = {}): Store {
 
 class MemoryStore implements Store {
   readonly kind = "memory";
+  readonly wantsSegments = false;
   readonly #sessions = new Map<string, MemorySession>();
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
