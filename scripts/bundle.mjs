@@ -1,7 +1,7 @@
 // Makes dist/: the declarations are the compiler's (tsconfig.build.json), the code is bundled here, one file for each subpath
 // and a few that they share. A hundred small modules take four times as long to load as one.
 
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 
@@ -36,6 +36,8 @@ const { output } = await bundle.write({
   sourcemap: true,
 });
 await bundle.close();
+// npm does this when it installs; in a checkout the commands are made afterwards.
+for (const file of Object.values(manifest.bin ?? {})) chmodSync(join(root, file), 0o755);
 
 // Nobody else deletes: what was removed or renamed would be published for ever.
 mkdirSync(dist, { recursive: true });

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { bough, boughWith, fill, fillMany, fillRich, inStore, manifest, scratch, snapshot, start } from "./kit.ts";
@@ -12,6 +12,10 @@ async function withRich(): Promise<string> {
 }
 
 describe("bough", () => {
+  test("can be started by its name after a build", () => {
+    accessSync(join(import.meta.dirname, "../..", manifest.bin.bough), constants.X_OK);
+  });
+
   test("tells its version", async () => {
     expect(await bough(scratch(), "--version")).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
   });
