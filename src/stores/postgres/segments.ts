@@ -6,8 +6,7 @@
 
 import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
-import { isWellFormed } from "../../base/json.ts";
-import { type BranchRef, refuse, type Segment, splitLines } from "../../log/index.ts";
+import { type BranchRef, bodySize, decodeLines, encodeLines, headSize, refuse, type Segment } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
 import { corrupt } from "./faults.ts";
@@ -16,29 +15,16 @@ import { branchSql, idsOf } from "./find.ts";
 const deflate = promisify(deflateRaw);
 const inflate = promisify<Buffer, { chunkSize: number }, Buffer>(inflateRaw);
 
-// UTF-8 can't hold a lone surrogate.
-const encodings = ["utf8", "utf16le"] as const;
-/** One byte for the encoding, four for the length of the text, so that inflating needs one buffer of the right size. */
-const headerSize = 5;
-
 export async function packSegment(lines: readonly string[]): Promise<string> {
-  const text = lines.join("\n");
-  const which = isWellFormed(text) ? 0 : 1;
-  const bytes = Buffer.from(text, encodings[which]);
-  const header = Buffer.alloc(headerSize);
-  header.writeUInt8(which);
-  header.writeUInt32LE(bytes.length, 1);
-  return Buffer.concat([header, await deflate(bytes)]).toString("base64");
+  const { head, body } = encodeLines(lines);
+  return Buffer.concat([head, await deflate(body)]).toString("base64");
 }
 
 async function unpack({ sessionId, branchId }: BranchRef, stored: string): Promise<string[]> {
   try {
     const packed = Buffer.from(stored, "base64");
-    const size = packed.readUInt32LE(1);
-    const bytes = await inflate(packed.subarray(headerSize), { chunkSize: Math.max(size, 64) });
-    if (bytes.length !== size) throw new Error("the length differs");
-    const encoding = encodings[packed.readUInt8()]!;
-    return encoding === "utf8" ? splitLines(bytes) : bytes.toString(encoding).split("\n");
+    const body = await inflate(packed.subarray(headSize), { chunkSize: Math.max(bodySize(packed), 64) });
+    return decodeLines(packed, body);
   } catch {
     throw corrupt(`A stored segment of branch "${branchId}" is damaged.`, { sessionId, branchId });
   }

@@ -2,27 +2,17 @@
 
 import { promisify } from "node:util";
 import { deflateRaw, inflateRawSync } from "node:zlib";
-import { isWellFormed } from "../../base/json.ts";
-import { type BranchRef, type Segment, splitLines } from "../../log/index.ts";
+import { type BranchRef, bodySize, decodeLines, encodeLines, headSize, type Segment } from "../../log/index.ts";
 import type { Connection } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { needBranch } from "./find.ts";
 
-// UTF-8 can't hold a lone surrogate.
-const encodings = ["utf8", "utf16le"] as const;
-/** One byte for the encoding, four for the length of the text, so that inflating needs one buffer of the right size. */
-const headerSize = 5;
 const deflate = promisify(deflateRaw);
 
 /** Done before the write is queued, and on another thread: the work is too long for the write lock and the event loop. */
 export async function packSegment(lines: readonly string[]): Promise<Uint8Array> {
-  const text = lines.join("\n");
-  const which = isWellFormed(text) ? 0 : 1;
-  const bytes = Buffer.from(text, encodings[which]);
-  const header = Buffer.alloc(headerSize);
-  header.writeUInt8(which);
-  header.writeUInt32LE(bytes.length, 1);
-  return Buffer.concat([header, await deflate(bytes)]);
+  const { head, body } = encodeLines(lines);
+  return Buffer.concat([head, await deflate(body)]);
 }
 
 export function saveSegment(sql: Connection, ref: BranchRef, to: number, packed: Uint8Array): void {
@@ -52,12 +42,9 @@ function newestOf(no: string, top: string): string {
 
 function unpack({ sessionId, branchId }: BranchRef, packed: Uint8Array): string[] {
   try {
-    const header = Buffer.from(packed.buffer, packed.byteOffset, headerSize);
-    const size = header.readUInt32LE(1);
-    const bytes = inflateRawSync(packed.subarray(headerSize), { chunkSize: Math.max(size, 64) });
-    if (bytes.length !== size) throw new Error("the length differs");
-    const encoding = encodings[header.readUInt8()]!;
-    return encoding === "utf8" ? splitLines(bytes) : bytes.toString(encoding).split("\n");
+    const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+    const body = inflateRawSync(bytes.subarray(headSize), { chunkSize: Math.max(bodySize(bytes), 64) });
+    return decodeLines(bytes, body);
   } catch {
     throw corrupt(`A stored segment of branch "${branchId}" is damaged.`, { sessionId, branchId });
   }
