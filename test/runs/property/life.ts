@@ -151,7 +151,9 @@ async function idle(world: World): Promise<void> {
 async function tend(world: World, life: Life, plan: LifePlan, run: Run, waited: number): Promise<void> {
   const { interactions } = await replay(world.store, ref);
   // What was asked with nobody waiting for it does not expire, so somebody answers in the end.
-  const question = interactions.find((each) => planFor(world, each) !== "silence" || each.expiresAt === undefined);
+  const question = interactions.find(({ expiresAt = Number.POSITIVE_INFINITY, ...each }) => {
+    return world.clock.now() < expiresAt && (planFor(world, each) !== "silence" || !Number.isFinite(expiresAt));
+  });
   if (question && plan.questions !== "deny") {
     const answer = answerTo(world, question);
     // One that is about to die here has the name of a dead process already: another agent would take its branch.
@@ -168,7 +170,7 @@ async function tend(world: World, life: Life, plan: LifePlan, run: Run, waited: 
   await run.interrupt("stuck");
 }
 
-function planFor(world: World, { callId, request }: Interaction): AnswerPlan {
+function planFor(world: World, { callId, request }: Pick<Interaction, "callId" | "request">): AnswerPlan {
   const plan = world.planOf(world.asked.get(callId!)!);
   return request.again === true ? plan.again : plan.answer;
 }
