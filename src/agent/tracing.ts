@@ -10,6 +10,9 @@ interface ProviderApi {
   readonly trace: { getTracerProvider(): { getDelegateTracer?(name: string): unknown } };
 }
 
+/** Where every copy of the API's first major version keeps what is registered with it. */
+const registry = Symbol.for("opentelemetry.js.api.1");
+
 export class Tracing {
   readonly middleware: Middleware;
   #api: Promise<ProviderApi | undefined> | undefined;
@@ -19,6 +22,8 @@ export class Tracing {
   }
 
   async isOn(): Promise<boolean> {
+    // Without an SDK there is nothing under it, and loading the API would take longer than the run does.
+    if (!(registry in globalThis)) return false;
     this.#api ??= loadTraceApi() as Promise<ProviderApi | undefined>;
     const provider = (await this.#api)?.trace.getTracerProvider();
     if (!provider) return false;

@@ -123,10 +123,11 @@ export class Views {
   async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
     const segment = await this.#store.getSegment(ref, seq);
     const piece = segment && parseHead(segment.lines);
-    const isOurs = piece && (await this.#isCutAt(ref, piece));
-    const view: BranchView = isOurs ? { ...emptyView(), ...piece.rest } : emptyView();
-    for await (const { facts } of this.#pages(ref, view, seq)) {
+    const behind = piece && (await this.#behind(ref, piece, seq));
+    const view: BranchView = behind ? { ...emptyView(), ...piece.rest } : emptyView();
+    for await (const { facts } of this.#pages(ref, view, seq, behind)) {
       for (const fact of facts) {
+        if (fact.seq <= view.seq) continue;
         // Needs messages that are not here, and changes no state.
         if (fact.type === "history.compacted") view.seq = fact.seq;
         else fold(view, fact);
@@ -175,29 +176,35 @@ export class Views {
   }
 
   async #cold(ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
-    const joined = (await this.#fromSegments(ref, seq)) ?? { view: emptyView(), sealed: [], lastId: "" };
-    const { view } = joined;
-    const entry: Entry = { born, ...joined, unsealed: 0, index: undefined };
-    for await (const page of this.#pages(ref, view, seq)) this.#foldInto(entry, page);
+    const found = await this.#fromSegments(ref, seq);
+    const { view, sealed, lastId } = found ?? { view: emptyView(), sealed: [], lastId: "" };
+    const entry: Entry = { born, view, sealed, lastId, unsealed: 0, index: undefined };
+    for await (const page of this.#pages(ref, view, seq, found?.behind)) this.#foldInto(entry, page);
     return entry;
   }
 
   async #fromSegments(ref: BranchRef, seq: number) {
     const newest = await this.#pieceAt(ref, seq);
-    if (!newest || !(await this.#isCutAt(ref, newest))) return undefined;
-    const pieces = [newest];
+    const behind = newest && (await this.#behind(ref, newest, seq));
+    const pieces = behind && (await this.#piecesBefore(ref, newest));
+    const joined = pieces && joinSegments([...pieces, newest]);
+    return joined && { ...joined, lastId: newest.id, behind };
+  }
+
+  /** All pieces before this one, oldest first; undefined when one is missing. */
+  async #piecesBefore(ref: BranchRef, { before, rest }: Piece): Promise<Piece[] | undefined> {
+    const pieces: Piece[] = [];
     let asked = new Map<number, Piece | undefined>();
-    for (let { before } = newest; before.length > 0; ) {
-      const { to } = before.at(-1)!;
-      if (!asked.has(to)) asked = await this.#piecesAt(ref, before);
+    for (let [left, below] = [before, rest.seq]; left.length > 0; ) {
+      const { to } = left.at(-1)!;
+      if (!asked.has(to)) asked = await this.#piecesAt(ref, left);
       const piece = asked.get(to);
       // V3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
-      if (!piece || to >= pieces.at(-1)!.rest.seq) return undefined;
+      if (!piece || to >= below) return undefined;
       pieces.push(piece);
-      before = piece.before;
+      [left, below] = [piece.before, piece.rest.seq];
     }
-    const joined = joinSegments(pieces.reverse());
-    return joined && { ...joined, lastId: newest.id };
+    return pieces.reverse();
   }
 
   async #pieceAt(ref: BranchRef, at: number): Promise<Piece | undefined> {
@@ -210,14 +217,21 @@ export class Views {
     return new Map(await Promise.all(sealed.map(async ({ to }) => [to, await this.#pieceAt(ref, to)] as const)));
   }
 
-  /** V3: whether the piece was cut from this log, and not from one that had the branch's id before. */
-  async #isCutAt(ref: BranchRef, { id, rest: { seq } }: Pick<Piece, "id" | "rest">): Promise<boolean> {
-    const [fact] = await this.#store.read(ref, { after: seq - 1, limit: 1 });
-    return fact?.id === id;
+  /**
+   * The log from the fact at which the piece was cut, as far as a page goes. V3: undefined when the piece was not cut from
+   * this log, but from one that had the branch's id before.
+   */
+  async #behind(ref: BranchRef, { id, rest }: Pick<Piece, "id" | "rest">, to: number): Promise<Facts | undefined> {
+    const page = await this.#journal.read(ref, { after: rest.seq - 1, before: to + 1, limit: pageSize });
+    return page.facts[0]?.id === id ? page : undefined;
   }
 
-  /** What the log has after the view, up to `seq`; the view is expected to grow as pages are folded. */
-  async *#pages(ref: BranchRef, view: BranchView, seq: number): AsyncGenerator<Facts> {
+  /**
+   * What the log has after the view, up to `seq`, and `first` what was read of it already; the view is expected to grow as
+   * pages are folded.
+   */
+  async *#pages(ref: BranchRef, view: BranchView, seq: number, first?: Facts): AsyncGenerator<Facts> {
+    if (first) yield first;
     while (view.seq < seq) {
       const page = await this.#journal.read(ref, { after: view.seq, before: seq + 1, limit: pageSize });
       if (page.facts.length === 0) throw refuse.notOnBranch(ref, seq, view.seq);

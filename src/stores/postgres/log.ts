@@ -18,7 +18,7 @@ import {
 } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { corrupt } from "./faults.ts";
-import { needBranch } from "./find.ts";
+import { idsOf, needBranch } from "./find.ts";
 import { asyncCommit } from "./open.ts";
 import { type ClaimRow, claimIn, databaseTime, whole } from "./runs.ts";
 import { newestVersion, tooNew } from "./schema.ts";
@@ -242,14 +242,22 @@ interface EventRow {
 
 const toEvent = ({ seq, id, data }: EventRow): StoredEvent => ({ seq, id: decodeText(id), data: decodeText(data) });
 
+/** What the page has of the branch's own part; nothing when some of it is older than that. */
+function ownSql(direction: "" | "DESC"): string {
+  const { low, high } = boundsOf(direction);
+  return `SELECT t.base, t.head, e.seq, e.id, e.data FROM bough.branches t LEFT JOIN LATERAL (
+      SELECT seq, id, data FROM bough.events
+      WHERE branch_no = t.no AND ${low} > t.base AND seq BETWEEN ${low} AND ${high} ORDER BY seq ${direction} OFFSET 0
+    ) e ON true WHERE t.session_no = (SELECT no FROM bough.sessions WHERE id = $1) AND t.id = $2
+    ORDER BY e.seq ${direction}`;
+}
+
 /**
  * Goes towards the root only until the page is reached, so that neither a page near the head nor a lineage of thousands
  * costs more than it must. A branch without facts on the page still has its row, so that it is told from a missing one.
  */
-function readSql(direction: "" | "DESC"): string {
-  const [low, high] = direction
-    ? ["greatest($3::bigint, least($4::bigint, t.head) - $5::bigint + 1)", "least($4::bigint, t.head)"]
-    : ["$3::bigint", "least($4::bigint, t.head, $3::bigint + $5::bigint - 1)"];
+function lineageSql(direction: "" | "DESC"): string {
+  const { low, high } = boundsOf(direction);
   return `WITH RECURSIVE target AS MATERIALIZED (
       SELECT t.no, t.parent, t.base, t.head, ${low} AS low, ${high} AS high FROM bough.branches t
       WHERE t.session_no = (SELECT no FROM bough.sessions WHERE id = $1) AND t.id = $2
@@ -258,7 +266,7 @@ function readSql(direction: "" | "DESC"): string {
       UNION ALL
       SELECT b.no, b.parent, b.base, least(line.base, line.top), line.low
         FROM line JOIN bough.branches b ON b.no = line.parent WHERE line.base >= line.low
-    ) SELECT t.head, e.seq, e.id, e.data FROM target t LEFT JOIN (
+    ) SELECT t.base, t.head, e.seq, e.id, e.data FROM target t LEFT JOIN (
       SELECT own.seq, own.id, own.data FROM line CROSS JOIN LATERAL (
         SELECT seq, id, data FROM bough.events
         WHERE branch_no = line.no AND seq > greatest(line.base, line.low - 1) AND seq <= line.top
@@ -267,26 +275,39 @@ function readSql(direction: "" | "DESC"): string {
     ) e ON true ORDER BY e.seq ${direction}`;
 }
 
-const upSql = readSql("");
-const downSql = readSql("DESC");
+/** The ends of the page: for the statement; read() computes the same. */
+function boundsOf(direction: "" | "DESC"): { low: string; high: string } {
+  return direction
+    ? { low: "greatest($3::bigint, least($4::bigint, t.head) - $5::bigint + 1)", high: "least($4::bigint, t.head)" }
+    : { low: "$3::bigint", high: "least($4::bigint, t.head, $3::bigint + $5::bigint - 1)" };
+}
+
+const own = { up: ownSql(""), down: ownSql("DESC") };
+const lineage = { up: lineageSql(""), down: lineageSql("DESC") };
 const largest = 0x7fffffff;
 
+interface PageRow extends EventRow {
+  readonly base: number;
+  readonly head: number;
+}
+
+/** Most pages lie in the branch's own part, which a plain statement finds; only others are looked for in its ancestors. */
 export async function read(database: Database, ref: BranchRef, options: ReadOptions): Promise<StoredEvent[]> {
   const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
   const bound = (value: number) => Math.min(Math.max(value, 0), largest);
   const [first, last, most] = [bound(Math.floor(after)) + 1, bound(Math.ceil(before) - 1), bound(Math.floor(limit))];
-  const rows = await database.again<EventRow & { seq: number | null; head: number }>(
-    reverse ? downSql : upSql,
-    encodeText(ref.sessionId),
-    encodeText(ref.branchId),
-    first,
-    last,
-    most,
-  );
-  if (rows.length === 0) throw refuse.branchNotFound(ref);
-  const top = Math.min(last, rows[0]!.head);
-  const [low, high] = reverse ? [Math.max(first, top - most + 1), top] : [first, Math.min(top, first + most - 1)];
-  const events = rows[0]!.seq === null ? [] : rows.map(toEvent);
+  const direction = reverse ? "down" : "up";
+  const ask = async (sql: string) => {
+    const rows = await database.again<PageRow>(sql, ...idsOf(ref), first, last, most);
+    if (rows.length === 0) throw refuse.branchNotFound(ref);
+    const [{ base, head }] = rows as [PageRow];
+    const top = Math.min(last, head);
+    const [low, high] = reverse ? [Math.max(first, top - most + 1), top] : [first, Math.min(top, first + most - 1)];
+    return { rows, low, high, isOwn: low > base || low > high };
+  };
+  const page = await ask(own[direction]);
+  const { rows, low, high } = page.isOwn ? page : await ask(lineage[direction]);
+  const events = (rows[0] as { seq: number | null }).seq === null ? [] : rows.map(toEvent);
   if (events.length !== Math.max(high - low + 1, 0)) {
     const { sessionId, branchId } = ref;
     throw corrupt(`Branch "${branchId}" has a gap between ${low} and ${high}.`, { sessionId, branchId, low, high });

@@ -1,7 +1,9 @@
 // Segments of the projection, each deflated, as one text. Owns the requests for segments that wait for each other.
 //
 //   S1. What is asked for together, as a cold load asks for all segments of a branch, goes in one statement.
-//   S2. The text is base64: every driver gives texts as they are, none is asked for bytes, and the database neither
+//   S2. They are inflated one after the other, on another thread: the reader parses one while the next is inflated, and
+//       several at once would only keep it from its processor.
+//   S3. The text is base64: every driver gives texts as they are, none is asked for bytes, and the database neither
 //       compresses it again nor has to look at it.
 
 import { promisify } from "node:util";
@@ -77,6 +79,8 @@ export class Segments {
   readonly #database: Database;
   /** Those that can still be joined, by branch. */
   readonly #groups = new Map<string, Group>();
+  /** The end of what is being inflated (S2). */
+  #inflated: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database) {
     this.#database = database;
@@ -88,7 +92,14 @@ export class Segments {
     const found = await rows;
     if (found.length === 0) throw refuse.branchNotFound(ref);
     const row = found.find((each) => each.i === i)!;
-    return row.seq === null ? undefined : { to: row.seq, lines: await unpack(ref, row.data) };
+    return row.seq === null ? undefined : { to: row.seq, lines: await this.#unpack(ref, row.data) };
+  }
+
+  #unpack(ref: BranchRef, stored: string): Promise<string[]> {
+    const next = () => unpack(ref, stored);
+    const unpacked = this.#inflated.then(next, next);
+    this.#inflated = unpacked;
+    return unpacked;
   }
 
   #groupOf(ref: BranchRef): Group {
