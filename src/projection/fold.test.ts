@@ -235,21 +235,6 @@ describe("interactions", () => {
     expect(idsOf(project(log(...open, { type: "turn.discarded", turnId: "t" })).interactions)).toEqual(["i3"]);
     expect(project(log(...open, { type: "branch.reverted", to: 1, messages: 0 })).interactions).toEqual([]);
   });
-
-  test("about a call are over when the call has its result, whoever let it through", () => {
-    const about = (id: string, callId: string): Loose => ({ ...opened(id, "t"), callId });
-    const returned = {
-      type: "tool.returned",
-      turnId: "t",
-      callId: "c1",
-      toolName: "rm",
-      output: { type: "text", value: "" },
-    };
-    const calls = ["c1", "c2"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "rm", input: {} }));
-    const asked = { type: "message.added", turnId: "t", role: "assistant", content: calls };
-    const view = project(log(started("t"), asked, about("i1", "c1"), about("i2", "c2"), returned));
-    expect(idsOf(view.interactions)).toEqual(["i2"]);
-  });
 });
 
 test("an empty view is nothing, and a projection of nothing is one", () => {

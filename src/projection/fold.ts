@@ -16,7 +16,6 @@ import {
   type BranchView,
   type Compaction,
   emptyView,
-  type Interaction,
   type OpenTurn,
   type RunRecord,
   type TurnOutcome,
@@ -66,8 +65,6 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "tool.returned"(view, fact) {
     addResult(growing(view, fact).messages, fact);
-    // One may still be open: what was asked before a crash can be allowed for good meanwhile.
-    if (view.interactions.length > 0) view.interactions = view.interactions.filter(isNotAbout(fact));
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
   "turn.parked": nothing,
@@ -239,10 +236,6 @@ function growing(view: BranchView, fact: { turnId: string; seq: number; type: st
 
 function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {
   view.interactions = view.interactions.filter(({ id }) => id !== fact.interactionId);
-}
-
-function isNotAbout({ turnId, callId }: Fact<"tool.returned">): (interaction: Interaction) => boolean {
-  return (interaction) => interaction.callId !== callId || interaction.turnId !== turnId;
 }
 
 function forgetInteractions(view: BranchView, turnId: string): void {

@@ -34,7 +34,7 @@ export interface Piece extends Head {
 export const nothingSealed: Sealed = { to: 0, id: "", messages: 0, turns: 0 };
 
 /** How many pieces before it a piece names. */
-const namedBefore = 16;
+const namedBefore = 32;
 
 /** Whether the view stands between turns with nothing pending; only then can it be cut. */
 export function canSeal(view: BranchView): boolean {

@@ -13,6 +13,7 @@ import { Parked } from "./endings.ts";
 
 interface Asked {
   readonly id: string;
+  readonly callId: string | undefined;
   /** What it shows of its call, as text. */
   readonly shown: string | undefined;
   /** The call it lets through, if it stands before one: a permission, but not one to run the call again. */
@@ -52,10 +53,10 @@ export class Asking {
   /** Told of every fact of the turn, in order. */
   see(fact: Fact | UnknownFact): void {
     if (fact.type === "interaction.opened") {
-      const { id, expiresAt } = fact;
+      const { id, callId, expiresAt } = fact;
       const gates = fact.kind === "permission" && !fact.key?.startsWith("again") ? fact.callId : undefined;
       const shown = fact.callId === undefined ? undefined : JSON.stringify(fact.request);
-      const asked = { id, shown, gates, expiresAt };
+      const asked = { id, callId, shown, gates, expiresAt };
       this.#asked.set(nameOf(fact), asked);
       this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
@@ -70,6 +71,15 @@ export class Asking {
   isGated(callId: string): boolean {
     for (const { gates } of this.#asked.values()) if (gates === callId) return true;
     return false;
+  }
+
+  /** Closes what is still asked about a call that has its result: it was allowed for good after the question was asked. */
+  outlived(callId: string): Draft[] {
+    const left: Draft[] = [];
+    for (const asked of this.#asked.values()) {
+      if (asked.callId === callId && !asked.settled) left.push(this.#expiry(asked, "not needed"));
+    }
+    return left;
   }
 
   async ask(question: Question): Promise<Answer> {

@@ -38,7 +38,7 @@ export async function runBatch(turn: ActiveTurn, batch: Batch): Promise<ToolOutp
 }
 
 async function skipCalls(turn: ActiveTurn, { calls }: Batch, output: ToolOutput): Promise<ToolOutput[]> {
-  await turn.write(...calls.map((call) => returned(turn, call, output)));
+  await turn.write(...calls.flatMap((call) => returned(turn, call, output)));
   return calls.map(() => output);
 }
 
@@ -51,7 +51,7 @@ async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<T
     const output = await outputOf(scope, call);
     if (turn.signal.aborted) throw turn.signal.reason;
     if (writesEach) {
-      await turn.write(returned(turn, call, output), ...changed());
+      await turn.write(...returned(turn, call, output), ...changed());
       failpoint("run.result.written");
     }
     return output;
@@ -77,7 +77,7 @@ async function writeTogether(
 ): Promise<void> {
   const drafts = calls.flatMap((call, i) => {
     const end = ends[i]!;
-    return end.status === "fulfilled" ? [returned(turn, call, end.value)] : [];
+    return end.status === "fulfilled" ? returned(turn, call, end.value) : [];
   });
   if (drafts.length > 0) await turn.write(...drafts, ...changed());
   failpoint("run.result.written");

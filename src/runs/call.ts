@@ -203,8 +203,8 @@ function report({ turn, span }: CallScope, error: unknown): void {
   turn.emitter.live({ type: "error-report", source: "tool", error: describeError(error) }, span);
 }
 
-/** The fact that a call has its result. */
-export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, output: ToolOutput): Draft {
+/** The fact that a call has its result, after those that nothing is asked about it any more. */
+export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, output: ToolOutput): Draft[] {
   const fact = { ...turn.stamp(), type: "tool.returned", turnId: turn.turnId, callId: toolCallId, toolName, output };
-  return fact as Draft;
+  return [...turn.asking.outlived(toolCallId), fact as Draft];
 }

@@ -23,8 +23,12 @@ import {
 } from "../projection/segment.ts";
 import { stateOf } from "../projection/view.ts";
 
-/** A segment is cut when this many messages, or this much text, came since the last. */
-const sealMessages = 1024;
+/**
+ * A segment is cut when this many messages, or this much text, came since the last: what lies behind the newest one is
+ * folded fact by fact, which takes many times as long. The first waits longer, because most branches stay short.
+ */
+const firstSealMessages = 1024;
+const sealMessages = 512;
 const sealBytes = 1024 * 1024;
 /** How much the cache holds before the least used branches go. */
 const cachedMessages = 500_000;
@@ -270,7 +274,8 @@ export class Views {
   #seal(ref: BranchRef, entry: Entry): void {
     const { view } = entry;
     const before = entry.sealed.at(-1) ?? nothingSealed;
-    const enough = view.messages.length - before.messages >= sealMessages || entry.unsealed >= sealBytes;
+    const least = before === nothingSealed ? firstSealMessages : sealMessages;
+    const enough = view.messages.length - before.messages >= least || entry.unsealed >= sealBytes;
     if (!enough || view.turns.length === before.turns || !canSeal(view) || this.#store.wantsSegments === false) return;
     const lines = cutSegment(view, entry.sealed, entry.lastId);
     const { length: messages } = view.messages;

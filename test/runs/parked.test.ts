@@ -49,6 +49,21 @@ describe("a run that parks", () => {
     expect(await factsOf(one, "turn.committed")).toHaveLength(1);
   });
 
+  test("closes what it asked about a call that goes ahead because the tool was allowed for good elsewhere", async () => {
+    const { ran, tools } = removing();
+    const agent = await anAgent({ model: removesThenTells("a"), tools });
+    const { interactions } = await agent.run("go", parking).result;
+    await agent.createBranch("s", { branchId: "other" });
+    await answering(agent.run("go", { ...s, branchId: "other" }), () => ({ approved: true, choice: "always" }));
+    await agent.run(undefined, { ...s, branchId: "main" }).result;
+    expect(ran).toEqual(["a", "a"]);
+    const types = (await factsOf(agent)).map(({ type }) => type);
+    const written = ["turn.resumed", "interaction.expired", "tool.returned", "message.added", "turn.committed"];
+    expect(types.slice(types.indexOf("turn.resumed"))).toEqual(written);
+    const { id: interactionId } = interactions![0]!;
+    expect(await factsOf(agent, "interaction.expired")).toMatchObject([{ interactionId, reason: "not needed" }]);
+  });
+
   test("by two who answer the same question at once is resumed by one; the other is told that it is closed", async () => {
     const open = await sharedFile();
     const { ran, tools } = removing();

@@ -89,31 +89,54 @@ interface Columns {
 }
 
 const tab = 9;
+const zero = 48;
 const flag = { beginning: 1, header: 2, quoted: 4 };
-const flagOf: Partial<Record<string, number>> = { c: flag.beginning, h: flag.header, q: flag.quoted };
+const flagOf: (number | undefined)[] = [];
+for (const [letter, bit] of Object.entries({ c: flag.beginning, h: flag.header, q: flag.quoted })) {
+  flagOf[letter.charCodeAt(0)] = bit;
+}
 
-/** The columns before the id: number, how many follow, flags, time. */
-const firstColumns = /^(\d+)\t(\d+)([chq]*)\t([^\t]*)\t/;
-const firstColumnsLength = 80;
-
+/** Byte by byte: this is done for every line that is read, and a text of the columns would be made only to be taken apart. */
 function findColumns({ bytes, start, stop }: RawLine): Columns | undefined {
-  const match = firstColumns.exec(bytes.toString("latin1", start, Math.min(start + firstColumnsLength, stop)));
-  if (!match) return undefined;
-  const [first, seq, more, letters = "", time] = match;
+  const moreAt = digitsEnd(bytes, start) + 1;
+  const flagsAt = digitsEnd(bytes, moreAt);
   let flags = 0;
-  for (const letter of letters) flags |= flagOf[letter]!;
-  const idAt = start + first.length;
+  let timeAt = flagsAt + 1;
+  for (; bytes[timeAt - 1] !== tab; timeAt++) {
+    const bit = flagOf[bytes[timeAt - 1]!];
+    if (bit === undefined) return undefined;
+    flags |= bit;
+  }
+  if (bytes[moreAt - 1] !== tab || moreAt === start + 1 || flagsAt === moreAt) return undefined;
+  const idAt = bytes.indexOf(tab, timeAt) + 1;
   const idEnd = bytes.indexOf(tab, idAt);
-  if (idEnd < 0) return undefined;
+  if (idAt === 0 || idEnd < 0) return undefined;
   const headerEnd = flags & flag.header ? bytes.indexOf(tab, idEnd + 1) : idEnd;
   if (headerEnd < 0 || headerEnd >= stop) return undefined;
   return {
-    seq: Number(seq),
-    more: Number(more),
+    seq: numberAt(bytes, start, moreAt - 1),
+    more: numberAt(bytes, moreAt, flagsAt),
     flags,
-    time: time ? Number(time) : undefined,
+    time: idAt - 1 > timeAt ? timeIn(bytes, timeAt, idAt - 1) : undefined,
     idAt,
     idEnd,
     headerEnd,
   };
+}
+
+function digitsEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  while (bytes[at]! >= zero && bytes[at]! <= zero + 9) at++;
+  return at;
+}
+
+function numberAt(bytes: Buffer, from: number, end: number): number {
+  let value = 0;
+  for (let at = from; at < end; at++) value = value * 10 + bytes[at]! - zero;
+  return value;
+}
+
+/** Most clocks count whole milliseconds. */
+function timeIn(bytes: Buffer, from: number, end: number): number {
+  return digitsEnd(bytes, from) === end ? numberAt(bytes, from, end) : Number(bytes.toString("latin1", from, end));
 }

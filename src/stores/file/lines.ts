@@ -45,7 +45,7 @@ export class RawLine {
   check(seed: number): number | undefined {
     if (!this.complete || this.start > this.stop || this.bytes[this.start - 1] !== tab) return undefined;
     const crc = crc32(this.bytes.subarray(this.start, this.stop), seed);
-    return this.bytes.toString("latin1", this.start - prefixLength, this.start - 1) === hex8(crc) ? crc : undefined;
+    return checksumAt(this.bytes, this.start - prefixLength) === crc ? crc : undefined;
   }
 
   /** Whether it ends, and starts as a line does: with a checksum, right or wrong. */
