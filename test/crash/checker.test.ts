@@ -9,6 +9,7 @@ import { pathIn, temporaryFolder } from "./kit/campaign.mjs";
 import type { Damage } from "./kit/damage.ts";
 import { fileDamages } from "./kit/damage-file.ts";
 import { sqliteDamages } from "./kit/damage-sqlite.ts";
+import type { History } from "./kit/history.mjs";
 import { makeScenario } from "./kit/scenario.mjs";
 
 const damages = { file: fileDamages, sqlite: sqliteDamages };
@@ -26,12 +27,12 @@ describe.each(["file", "sqlite"] as const)("the checker on the %s store", (name)
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  async function checkAfter(damage: Damage): Promise<string[]> {
+  async function checkAfter(damage: Damage, history: History = made.history): Promise<string[]> {
     const copy = join(folder, "copy");
     cpSync(whole, copy, { recursive: true });
     try {
       damage({ path: pathIn(copy, name), midway: pathIn(midway, name) });
-      const subject = { name, path: pathIn(copy, name), ...made, baseline: emptySnapshot };
+      const subject = { name, path: pathIn(copy, name), ...made, history, baseline: emptySnapshot };
       return (await checkStore(subject)).problems.map(({ kind, text }) => `${kind}: ${text}`);
     } finally {
       rmSync(copy, { recursive: true });
@@ -40,6 +41,16 @@ describe.each(["file", "sqlite"] as const)("the checker on the %s store", (name)
 
   test("finds nothing wrong with a store that is whole", async () => {
     expect(await checkAfter(() => {})).toEqual([]);
+  });
+
+  test("is not led in circles by an unanswered fork under the id of its own parent", async () => {
+    const { history } = made;
+    const at = history.entries.findIndex((entry) => entry.status === "acked" && entry.parent);
+    const { parent, line, ...fork } = history.entries[at]!;
+    const { branchId } = parent!;
+    const never = { ...fork, branchId, parent: { branchId, seq: 1 }, events: [{ id: "never", hash: "" }] };
+    const entries = history.entries.toSpliced(at, 0, { ...never, status: "unknown", line: line - 0.5 });
+    expect(await checkAfter(() => {}, { ...history, entries })).toEqual([]);
   });
 
   test.each(Object.entries(damages[name]))("sees %s", async (_what, { damage, seen }) => {

@@ -73,7 +73,9 @@ function wasRemovedWith(branch, there) {
   if (branch.deletes.length > 0) return true;
   const { parent, session } = branch;
   if (!parent) return false;
-  const lives = (session.branches.get(parent.branchId) ?? []).filter(({ birth }) => birth.line <= branch.birth.line);
+  const isEarlier = (life) => life !== branch && life.birth.line <= branch.birth.line;
+  // A fork under its parent's own id, refused if it had been answered, is a life of that id, too.
+  const lives = (session.branches.get(parent.branchId) ?? []).filter(isEarlier);
   return lives.some((life) => !there.has(life) && (life.deletes.some(isRecursive) || wasRemovedWith(life, there)));
 }
 

@@ -1,5 +1,8 @@
 export interface Write {
   do: string;
+  branchId?: string;
+  /** Of a fork. */
+  parent?: { branchId: string; seq: number };
   line: number;
   end: number;
   status: "acked" | "refused" | "unknown";
@@ -7,6 +10,8 @@ export interface Write {
 
 export interface History {
   readonly writes: readonly Write[];
+  /** The writes and what else was told, in that order. */
+  readonly entries: readonly Write[];
   readonly ackedFacts: number;
   /** The store's own failures, in the order they were told. */
   readonly refusals: readonly { code: string; message: string; do: string; line: number }[];
