@@ -73,6 +73,7 @@ export class Agent extends Sessions {
   /** Runs that are not over, and where they take place. */
   readonly #active = new Map<string, { run: Run; scope: Promise<Place> }>();
   readonly #recovering: Recovering;
+  readonly #leaving = new AbortController();
   #isClosed = false;
   #base: AgentBase | undefined;
   #preparing: Promise<AgentBase> | undefined;
@@ -88,7 +89,12 @@ export class Agent extends Sessions {
     this.#options = options;
     this.#context = context;
     this.#hub = new Hub({ onError: (error) => this.#warn("A subscriber of a Bough agent failed:", error) });
-    this.#settings = settingsOf(options, { clock, hub: this.#hub, tasks: this.#tasks });
+    this.#settings = settingsOf(options, {
+      clock,
+      hub: this.#hub,
+      tasks: this.#tasks,
+      leaving: this.#leaving.signal,
+    });
     this.#recovering = new Recovering({
       id,
       context,
@@ -225,10 +231,12 @@ export class Agent extends Sessions {
 
   /**
    * Lets what runs come to its end for as long as `drainMs` says (default 0) and hands the rest over (it can be resumed, at
-   * once and by any process), calls off background work, and closes tool sources and the store.
+   * once and by any process), calls off background work, and closes tool sources and the store. A run that waits for an
+   * answer is handed over at once: people take their time.
    */
   override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
     await this.#recovering.stop();
+    this.#leaving.abort();
     if (drainMs > 0) await this.#drain(drainMs);
     this.#isClosed = true;
     await Promise.all([...this.#active.values()].map(({ run }) => run.park()));
@@ -324,7 +332,10 @@ export class Agent extends Sessions {
   }
 }
 
-function settingsOf(options: AgentOptions, own: Pick<AgentSettings, "clock" | "hub" | "tasks">): AgentSettings {
+function settingsOf(
+  options: AgentOptions,
+  own: Pick<AgentSettings, "clock" | "hub" | "tasks" | "leaving">,
+): AgentSettings {
   const { id, name, limits, retry, durable, persistAfterTurn = true, leaseMs = 30_000, random = Math.random } = options;
   const { onIterations: _onIterations, ...numbers } = limits ?? {};
   return {

@@ -59,8 +59,8 @@ export class ActiveTurn {
   isSummarised = false;
   /** Why the turn ends after what is being done now. */
   stopReason: string | undefined;
-  /** Renews the hold on the branch; over when nothing of it is under way any more. */
-  heartbeat: Promise<void> | undefined;
+  /** The newest renewal of the hold on the branch. */
+  renewal: Promise<void> | undefined;
   /** The work on it is done; the run may go on with the same turn anew. */
   isOver = false;
   #hook: HookContext | undefined;
@@ -85,6 +85,7 @@ export class ActiveTurn {
       ids: context.ids,
       answerMs: plan.limits.answerMs,
       signal,
+      leaving: plan.leaving,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
       write: (...drafts) => this.write(...drafts),
       listen: () => this.listen(),

@@ -29,6 +29,7 @@ function aLog() {
         ids,
         answerMs: 1000,
         signal: new AbortController().signal,
+        leaving: new AbortController().signal,
         policy: () => "wait",
         write: async (...drafts: Draft[]) => {
           await Promise.resolve();

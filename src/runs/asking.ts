@@ -9,7 +9,7 @@ import type { Ids } from "../base/ids.ts";
 import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import type { Answer, Question } from "../middleware/index.ts";
-import { Parked } from "./endings.ts";
+import { handedOver, Parked } from "./endings.ts";
 
 interface Asked {
   readonly id: string;
@@ -31,6 +31,8 @@ export interface AskingOptions {
   readonly ids: Ids;
   readonly answerMs: number;
   readonly signal: AbortSignal;
+  /** Aborted when answers are not waited for here any more, but by whoever takes the turn up. */
+  readonly leaving: AbortSignal;
   /** What to do with a question now: depends on who listens. */
   policy(): "wait" | "park" | "deny";
   write(...drafts: Draft[]): Promise<unknown>;
@@ -130,12 +132,15 @@ export class Asking {
   }
 
   async #wait(asked: Asked): Promise<Answer> {
-    const { signal } = this.#options;
+    const { signal, leaving } = this.#options;
     const over = new AbortController();
     const answer = new Promise<Answer>((resolve, reject) => {
       asked.wake = resolve;
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over.signal });
+      const once = { once: true, signal: over.signal };
+      signal.addEventListener("abort", () => reject(signal.reason), once);
+      leaving.addEventListener("abort", () => reject(new Parked(handedOver)), once);
       if (signal.aborted) reject(signal.reason);
+      if (leaving.aborted) reject(new Parked(handedOver));
     });
     this.#options.listen();
     const late = this.#pass(asked, AbortSignal.any([signal, over.signal])).then(() => answer);

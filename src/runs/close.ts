@@ -97,11 +97,12 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
  * A turn that is handed over keeps its claim, with a lease that is over: whoever looks for runs to take up finds it there.
  * One that waits for an answer is nobody's until that comes.
  */
-async function giveBack({ held, heartbeat }: ActiveTurn, reason: string): Promise<void> {
-  if (reason !== handedOver) return held.release();
-  // A renewal under way would make the lease run again.
-  await heartbeat;
-  await held.renew(0);
+async function giveBack(turn: ActiveTurn, reason: string): Promise<void> {
+  if (reason !== handedOver) return turn.held.release();
+  // A renewal after this one would make the lease run again.
+  turn.isOver = true;
+  await turn.renewal?.catch(() => {});
+  await turn.held.renew(0);
 }
 
 /** Nothing can be written any more: another run has the branch, or the store fails. */

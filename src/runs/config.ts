@@ -88,6 +88,8 @@ export interface AgentSettings {
   readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;
+  /** Aborted when the agent is about to close: from then on its runs wait for no answer, but are handed over. */
+  readonly leaving: AbortSignal;
 }
 
 /** Background work of an agent: it is waited for, or called off, when the agent closes. */

@@ -71,7 +71,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
   const interrupt = (reason = defaultReason) => control.controller.abort(new Interrupted(reason));
   const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, interrupt });
-  turn.heartbeat = keepHeld(turn, control.controller);
+  void keepHeld(turn, control.controller);
   if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
   try {
     if (signal.aborted) throw signal.reason;
@@ -110,8 +110,9 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
     // Wherever the clock was set to meanwhile, a beat is no longer than that.
     await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
     if (signal.aborted || turn.isOver) return;
+    turn.renewal = turn.held.renew(leaseMs);
     try {
-      await turn.held.renew(leaseMs);
+      await turn.renewal;
     } catch (error) {
       // Any other failure is tried again: the lease is three beats long.
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));

@@ -19,11 +19,11 @@ export async function perform(agent, [method, ...args]) {
   }
 }
 
-/** Resolves when the run has the branch; it goes on. */
+/** Resolves when the run has the branch and writes nothing more: its tool waits. */
 async function begin(agent, input, scope) {
   const run = agent.run(input, scope);
   await Promise.race([
     run.result,
-    new Promise((resolve) => agent.subscribe("turn.started", (event) => event.runId === run.runId && resolve())),
+    new Promise((resolve) => agent.subscribe("tool-start", (event) => event.runId === run.runId && resolve())),
   ]);
 }
