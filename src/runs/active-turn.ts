@@ -150,6 +150,7 @@ export class ActiveTurn {
       reachLimit: (limit: string, value?: number) =>
         emitter.live({ type: "limit-reach", limit, ...(value !== undefined && { value }) }),
       ask: (question) => this.asking.ask(question),
+      withdraw: (question) => this.asking.withdraw(question),
       checkpoint: (label) => this.checkpoint({ source: "manual", ...(label !== undefined && { label }) }),
       stop: (reason) => {
         this.stopReason ??= reason;

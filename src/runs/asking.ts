@@ -83,8 +83,7 @@ export class Asking {
   }
 
   async ask(question: Question): Promise<Answer> {
-    const text = encodeJson(question.request, "A question", factLimits);
-    const shown = question.callId === undefined ? undefined : text;
+    const shown = shownOf(question);
     const before = this.#asked.get(nameOf(question));
     const known = before?.shown === shown ? before : undefined;
     if (known?.settled) return known.settled;
@@ -98,6 +97,14 @@ export class Asking {
     if (policy === "park") return this.#leave(asked);
     asked.waiting ??= this.#wait(asked);
     return asked.waiting;
+  }
+
+  /** Closes a question that nobody need answer any more; the answer to it, if that was first (A3). */
+  async withdraw(question: Question): Promise<Answer | undefined> {
+    const asked = this.#asked.get(nameOf(question));
+    if (!asked) return undefined;
+    if (!asked.settled) await this.#options.write(this.#expiry(asked, "not needed"));
+    return asked.shown === shownOf(question) && asked.settled?.answered ? asked.settled : undefined;
   }
 
   /** Leaves a question for whoever can answer it; one that nobody may answer any more is settled. */
@@ -169,6 +176,12 @@ export class Asking {
     asked.settled = answer;
     asked.wake?.(answer);
   }
+}
+
+/** What a question shows of its call, as text; refuses what can't be shown. */
+function shownOf({ request, callId }: Question): string | undefined {
+  const text = encodeJson(request, "A question", factLimits);
+  return callId === undefined ? undefined : text;
 }
 
 function nameOf({
