@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createAgent, defineTool, type Middleware, type RunConfig } from "../../src/index.ts";
+import { createAgent, defineTool, lastN, type Middleware, type RunConfig } from "../../src/index.ts";
 import { type ScriptedCall, scriptedModel } from "../../src/testing/index.ts";
 import { add, adding, eventsOf, given, ofType, refused, s, said } from "./kit.ts";
 
@@ -284,6 +284,16 @@ test.each([{ iterations: 0 }, { iterations: 1.5 }, { parallelTools: 0 }, { answe
     await refused(agent.run("Hi", { ...s, config: { limits } }).result, "invalid_argument");
   },
 );
+
+test.each([
+  { durable: { checkpoints: "perTurn" } },
+  { durable: "per-iteration" },
+  { durable: { retention: lastN } },
+  { retry: { attempts: 0 } },
+  { retry: { attempts: undefined } },
+])("%j is refused when the agent is made", (options) => {
+  expect(() => createAgent({ model: scriptedModel([]), ...(options as object) })).toThrow(/durable|retry/);
+});
 
 describe("middleware of a run", () => {
   const noting = (name: string, notes: string[]): Middleware => ({
