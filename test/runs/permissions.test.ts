@@ -176,34 +176,37 @@ describe("always", () => {
     },
   );
 
-  test.each([true, false])("holds for calls of the same batch that wait for an answer of their own (%s)", async (approved) => {
-    const { ran, tools } = removing();
-    const other = defineTool({ input: z.object({}), permission: true, execute: () => "other" });
-    const model = scriptedModel((prompt) => {
-      if (prompt.at(-1)!.role === "tool") return "done";
-      const calls = ["a", "b"].map((path) => ({ name: "remove", input: { path } }));
-      return { calls: [...calls, { name: "other", input: {} }] };
-    });
-    const agent = await anAgent({ model, tools: { ...tools, other } });
-    const run = agent.run("go", s);
-    const asked: string[] = [];
-    for await (const event of run) {
-      if (event.type === "interaction.opened") asked.push(event.id);
-      if (event.type === "interaction.opened" && asked.length === 3) {
-        await run.respond(asked[0]!, { approved, choice: "always" });
+  test.each([true, false])(
+    "holds for calls of the same batch that wait for an answer of their own (%s)",
+    async (approved) => {
+      const { ran, tools } = removing();
+      const other = defineTool({ input: z.object({}), permission: true, execute: () => "other" });
+      const model = scriptedModel((prompt) => {
+        if (prompt.at(-1)!.role === "tool") return "done";
+        const calls = ["a", "b"].map((path) => ({ name: "remove", input: { path } }));
+        return { calls: [...calls, { name: "other", input: {} }] };
+      });
+      const agent = await anAgent({ model, tools: { ...tools, other } });
+      const run = agent.run("go", s);
+      const asked: string[] = [];
+      for await (const event of run) {
+        if (event.type === "interaction.opened") asked.push(event.id);
+        if (event.type === "interaction.opened" && asked.length === 3) {
+          await run.respond(asked[0]!, { approved, choice: "always" });
+        }
+        // Nobody has said anything about the other tool.
+        if (event.type === "interaction.expired") {
+          expect(event).toMatchObject({ interactionId: asked[1], reason: "not needed" });
+          await run.respond(asked[2]!, { approved: true });
+        }
       }
-      // Nobody has said anything about the other tool.
-      if (event.type === "interaction.expired") {
-        expect(event).toMatchObject({ interactionId: asked[1], reason: "not needed" });
-        await run.respond(asked[2]!, { approved: true });
-      }
-    }
-    expect(ran).toEqual(approved ? ["a", "b"] : []);
-    const { messages } = await run.result;
-    expect(messages[2]!.content).toMatchObject([{}, {}, { output: { value: "other" } }]);
-    const late = await agent.respond(s, asked[1]!, { approved: true }).catch((error) => error);
-    expect(late.code).toBe("interaction_closed");
-  });
+      expect(ran).toEqual(approved ? ["a", "b"] : []);
+      const { messages } = await run.result;
+      expect(messages[2]!.content).toMatchObject([{}, {}, { output: { value: "other" } }]);
+      const late = await agent.respond(s, asked[1]!, { approved: true }).catch((error) => error);
+      expect(late.code).toBe("interaction_closed");
+    },
+  );
 
   test("does not stand above what a person said about a single call, also after a restart", async () => {
     const { ran, tools } = removing();
