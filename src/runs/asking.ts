@@ -3,6 +3,7 @@
 //   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction. About a call it has
 //       to show the same, too: an answer holds for the arguments that were shown.
 //   A3. Of an answer and an expiry, the one that is first in the log counts.
+//   A4. What needs no answer any more is closed before it goes on without one: no answer is taken that comes to nothing.
 
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
@@ -99,7 +100,7 @@ export class Asking {
     return asked.waiting;
   }
 
-  /** Closes a question that nobody need answer any more; the answer to it, if that was first (A3). */
+  /** A4. Gives the answer, if that was first (A3). */
   async withdraw(question: Question): Promise<Answer | undefined> {
     const asked = this.#asked.get(nameOf(question));
     if (!asked) return undefined;

@@ -30,7 +30,7 @@ export interface TurnFinish {
 export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
   const finish = (turn.resumed ? await takeUp(turn) : undefined) ?? (await iterateOn(turn));
   // Whoever asks for an object gets one, or an error that says why not.
-  if (turn.plan.output && finish.output === undefined) throw outputMissing(finish.reason);
+  if (turn.plan.output && !("output" in finish)) throw outputMissing(finish.reason);
   return finish;
 }
 
