@@ -103,11 +103,11 @@ function toolsFor(
   return { toolSpecs: specs, toolChoice: toolChoice ?? outputToolChoice(specs) };
 }
 
-/** What a config says to the model, without what it says to the run. */
+/** What a config says to the model, without what it says to the run. What is undefined is not said: the agent's stays. */
 function settingsIn(config: RunConfig): ModelSettings {
   const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
   const { limits, middleware, sendReasoning, ...settings } = rest;
-  return settings;
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 /** A run's own middleware is outermost, then the agent's, then what is built in. */

@@ -47,6 +47,12 @@ describe("what a run asks of the model", () => {
     });
   });
 
+  test("a setting that is undefined leaves the agent's as it is", async () => {
+    const config = { temperature: undefined, seed: 0 } as unknown as RunConfig;
+    const call = await askedWith(config, { settings: { temperature: 0.3, topP: 0.9 } });
+    expect(asked(call)).toEqual({ temperature: 0.3, topP: 0.9, seed: 0 });
+  });
+
   test("what is said to the run is not said to the model", async () => {
     const config = {
       instructions: "Be brief.",
