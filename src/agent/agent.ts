@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import { untilAborted, withGrace } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import { randomIds } from "../base/ids.ts";
+import { checkId, randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
@@ -275,14 +275,16 @@ export class Agent extends Sessions {
   }
 
   /** Where a run takes place; without a scope, on a session of its own that goes with it. */
-  async #scopeOf({ sessionId, branchId, branch }: RunOptions): Promise<Place> {
-    if (branch) return { context: this.#context, ref: { sessionId: branch.sessionId, branchId: branch.id } };
+  async #scopeOf({ sessionId, branchId, branch, questions }: RunOptions): Promise<Place> {
+    if (branch) return { context: this.#context, ref: refOf(branch) };
     if (sessionId !== undefined) {
       const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
       return { context: this.#context, ref: await resolveBranch(this.#context, scope) };
     }
     if (branchId !== undefined)
       throw new BoughError("invalid_argument", "A branch is named together with its session.");
+    if (questions === "park")
+      throw new BoughError("invalid_argument", "A run without a session can't be parked: nobody could resume it.");
     const { clock, ids } = this.#context;
     const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
     const { id } = await new Sessions(context).createSession();
@@ -330,6 +332,12 @@ export class Agent extends Sessions {
       declared: [],
     });
   }
+}
+
+function refOf({ sessionId, id: branchId }: NonNullable<RunOptions["branch"]>): BranchRef {
+  checkId(sessionId, "session");
+  checkId(branchId, "branch");
+  return { sessionId, branchId };
 }
 
 function settingsOf(

@@ -14,6 +14,7 @@ import {
 import { type ModelSettings, resolveModel } from "../models/index.ts";
 import {
   type AgentSettings,
+  type Durable,
   type Limits,
   outputSpecs,
   outputToolChoice,
@@ -22,6 +23,7 @@ import {
   type RunOptions,
   type RunPlan,
 } from "../runs/index.ts";
+import { latestOnly } from "../sessions/index.ts";
 import { prepareTools, type Tool, type ToolSet, type ToolSource, toolSpec } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
 import { Tracing } from "./tracing.ts";
@@ -101,11 +103,11 @@ function toolsFor(
   return { toolSpecs: specs, toolChoice: toolChoice ?? outputToolChoice(specs) };
 }
 
-/** What a config says to the model, without what it says to the run. */
+/** What a config says to the model, without what it says to the run. What is undefined is not said: the agent's stays. */
 function settingsIn(config: RunConfig): ModelSettings {
   const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
   const { limits, middleware, sendReasoning, ...settings } = rest;
-  return settings;
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 /** A run's own middleware is outermost, then the agent's, then what is built in. */
@@ -168,7 +170,7 @@ function badOption(sentence: string): BoughError {
   return new BoughError("invalid_argument", sentence);
 }
 
-export function checkOptions({ model, store, leaseMs = 1 }: AgentOptions): void {
+export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable }: AgentOptions): void {
   if (model === undefined || model === null) {
     throw badOption('An agent needs a model: an AI SDK model object or "provider/model".');
   }
@@ -176,4 +178,18 @@ export function checkOptions({ model, store, leaseMs = 1 }: AgentOptions): void 
     throw badOption("store is a store object, a directory, or a URL.");
   }
   if (!(leaseMs > 0)) throw badOption("leaseMs is a number of milliseconds.");
+  if ("attempts" in retry && !(Number(retry.attempts) >= 1)) throw badOption("retry.attempts is a count from 1 on.");
+  if (durable !== undefined) checkDurable(durable);
+}
+
+const frequencies: readonly unknown[] = ["per-turn", "per-iteration", "manual"];
+
+/** Whoever asks for checkpoints in a way that is none would find that there are none when they are needed. */
+function checkDurable(durable: Durable): void {
+  const { checkpoints = "per-turn", retention = latestOnly() } = Object(durable) as Durable;
+  if (typeof durable !== "object" || !frequencies.includes(checkpoints)) {
+    throw badOption(`durable.checkpoints is one of: ${frequencies.join(", ")}.`);
+  }
+  if (typeof retention !== "object")
+    throw badOption("durable.retention is made by latestOnly(), lastN(n) and the like.");
 }

@@ -98,9 +98,11 @@ function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
       const { signal } = args[name === "afterTurn" ? 1 : 0] as { signal?: AbortSignal };
       return await (signal && isPromise(returned) ? untilAborted(signal, returned) : returned);
     } catch (error) {
-      // What a run throws to leave its work is no Error, and Bough's own say enough.
-      if (!(error instanceof Error) || BoughError.is(error)) throw error;
-      const sentence = `The middleware "${middleware}" failed in ${name}: ${error.message}`;
+      // What a run throws to leave its work is an object and no Error, and Bough's own say enough.
+      const isEnding = typeof error === "object" && error !== null && !(error instanceof Error);
+      if (isEnding || BoughError.is(error)) throw error;
+      const said = error instanceof Error ? error.message : String(error);
+      const sentence = `The middleware "${middleware}" failed in ${name}: ${said}`;
       throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });
     }
   };

@@ -37,6 +37,11 @@ export interface HookContext extends RunScope {
    * was given, or waits on under the same id.
    */
   ask(question: Question): Promise<Answer>;
+  /**
+   * Closes a question that may have been asked and needs no answer any more, so that none is taken that would come to
+   * nothing. Gives the answer, if it was there first.
+   */
+  withdraw(question: Question): Promise<Answer | undefined>;
   /** Names this position of the branch; returns the checkpoint's id. */
   checkpoint(label?: string): Promise<string>;
   /** Ends the turn after what is being done now; the turn is committed with this reason. */

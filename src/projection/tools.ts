@@ -49,7 +49,8 @@ function hasCalls({ role, content }: Message): boolean {
   return role === "assistant" && typeof content !== "string" && content.some((part) => part.type === "tool-call");
 }
 
-const notExecuted = "Not executed: the turn was closed before this call had a result.";
+/** A call that was under way may have taken effect: a model that is told otherwise would do it again. */
+const notExecuted = "Not executed, or not to its end: the turn was closed before this call had a result.";
 
 /** Whether the result is one that answerDangling gave. */
 export function isNotExecuted({ output }: ToolResultPart): boolean {

@@ -9,6 +9,7 @@ import type { BranchView } from "../projection/index.ts";
 import { saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { Context } from "../sessions/context.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
+import { progressOf } from "../tools/output.ts";
 import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
@@ -147,10 +148,14 @@ export class ActiveTurn {
       signal: this.signal,
       resumed: this.resumed,
       state: this.state,
-      emit: (name: string, data: Json) => emitter.live({ type: "custom-emit", name, data }),
+      emit: (name: string, data: Json) => {
+        // Readers elsewhere get it as JSON, whatever it is.
+        if (emitter.isHeard) emitter.live({ type: "custom-emit", name, data: progressOf(data) });
+      },
       reachLimit: (limit: string, value?: number) =>
         emitter.live({ type: "limit-reach", limit, ...(value !== undefined && { value }) }),
       ask: (question) => this.asking.ask(question),
+      withdraw: (question) => this.asking.withdraw(question),
       checkpoint: (label) => this.checkpoint({ source: "manual", ...(label !== undefined && { label }) }),
       stop: (reason) => {
         this.stopReason ??= reason;

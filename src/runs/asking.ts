@@ -3,6 +3,7 @@
 //   A2. The same question (kind, call, key) asked again, also after a restart, is the same interaction. About a call it has
 //       to show the same, too: an answer holds for the arguments that were shown.
 //   A3. Of an answer and an expiry, the one that is first in the log counts.
+//   A4. What needs no answer any more is closed before it goes on without one: no answer is taken that comes to nothing.
 
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
@@ -85,8 +86,7 @@ export class Asking {
   }
 
   async ask(question: Question): Promise<Answer> {
-    const text = encodeJson(question.request, "A question", factLimits);
-    const shown = question.callId === undefined ? undefined : text;
+    const shown = shownOf(question);
     const before = this.#asked.get(nameOf(question));
     const known = before?.shown === shown ? before : undefined;
     if (known?.settled) return known.settled;
@@ -100,6 +100,14 @@ export class Asking {
     if (policy === "park") return this.#leave(asked);
     asked.waiting ??= this.#wait(asked);
     return asked.waiting;
+  }
+
+  /** A4. Gives the answer, if that was first (A3). */
+  async withdraw(question: Question): Promise<Answer | undefined> {
+    const asked = this.#asked.get(nameOf(question));
+    if (!asked) return undefined;
+    if (!asked.settled) await this.#options.write(this.#expiry(asked, "not needed"));
+    return asked.shown === shownOf(question) && asked.settled?.answered ? asked.settled : undefined;
   }
 
   /** Leaves a question for whoever can answer it; one that nobody may answer any more is settled. */
@@ -174,6 +182,12 @@ export class Asking {
     asked.settled = answer;
     asked.wake?.(answer);
   }
+}
+
+/** What a question shows of its call, as text; refuses what can't be shown. */
+function shownOf({ request, callId }: Question): string | undefined {
+  const text = encodeJson(request, "A question", factLimits);
+  return callId === undefined ? undefined : text;
 }
 
 function nameOf({

@@ -62,10 +62,10 @@ async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<T
     await turn.log.settle();
     throw reason;
   });
-  const failed = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
-  const worst = failed.find((reason) => !(reason instanceof Parked)) ?? failed[0];
+  const failed = ends.filter((end) => end.status === "rejected");
+  const worst = failed.find(({ reason }) => !(reason instanceof Parked)) ?? failed[0];
   if (!writesEach) await writeTogether(turn, calls, ends, changed);
-  if (worst !== undefined) throw worst;
+  if (worst) throw worst.reason;
   return ends.map((end) => (end as PromiseFulfilledResult<ToolOutput>).value);
 }
 

@@ -27,6 +27,12 @@ export interface CallScope {
   readonly slots: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
+/** What a call is given: as it was shown, and what the tool makes of that. */
+interface CallInput {
+  readonly shown: Json;
+  readonly input: unknown;
+}
+
 /** A call on its way through the hooks. */
 interface Pending {
   readonly scope: CallScope;
@@ -109,13 +115,15 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
   }
   const work = () => {
     // Only what runs here takes a slot; a client takes its time.
-    return tool.execute ? scope.slots(() => execute(pending, context, input)) : askClient(scope, call, shown);
+    return tool.execute
+      ? scope.slots(() => execute(pending, context, { shown, input }))
+      : askClient(scope, call, shown);
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
   return afterToolCall ? await afterToolCall(context, output) : output;
 }
 
-async function execute(pending: Pending, hook: ToolCallContext, input: unknown): Promise<ToolOutput> {
+async function execute(pending: Pending, hook: ToolCallContext, { shown, input }: CallInput): Promise<ToolOutput> {
   const { scope, call, tool, starts } = pending;
   const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
@@ -131,6 +139,10 @@ async function execute(pending: Pending, hook: ToolCallContext, input: unknown):
     onError: async (error) => {
       report(scope, error);
       await turn.plan.pipeline.onError?.(hook, error);
+    },
+    inputAgain: async () => {
+      const parsed = await tool.parse(shown);
+      return "value" in parsed ? parsed.value : input;
     },
     onRetry: ({ error, ...again }) => {
       asks.count = 0;
@@ -151,6 +163,7 @@ async function askClient(scope: CallScope, call: ToolCallPart, input: Json): Pro
   if (!answer.answered) return problems.noClient(toolName, answer.reason);
   const { output, error } = answer.answer;
   if (typeof error === "string") return { type: "error-text", value: error };
+  if (error !== undefined && error !== null) return { type: "error-json", value: error };
   // It may be an output as it is; what is none is taken as a plain result.
   return fitting(output ?? null);
 }

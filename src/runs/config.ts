@@ -117,14 +117,30 @@ export interface RunPlan extends AgentSettings {
   readonly metadata?: JsonObject;
 }
 
-/** The messages an input stands for; `invalid_argument` for one that says nothing, which no provider takes. */
-export function messagesOf(input: RunInput): readonly NewMessage[] {
-  const isList = typeof input !== "string" && input.length > 0 && "role" in input[0]!;
-  const messages = isList
-    ? (input as readonly NewMessage[])
-    : [{ role: "user", content: input as string | readonly Part[] } as const];
-  if (messages.some(({ content }) => content.length === 0)) {
-    throw new BoughError("invalid_argument", "A run needs input that says something, or none at all to resume.");
+/** The messages an input stands for; none for a list without messages, which resumes, as no input does. */
+export function messagesOf(input: RunInput): readonly NewMessage[] | undefined {
+  if (typeof input !== "string" && !Array.isArray(input)) throw badInput();
+  if (typeof input !== "string" && input.length === 0) return undefined;
+  const messages = isMessages(input) ? input : [{ role: "user", content: input as string | readonly Part[] } as const];
+  for (const { content } of messages) {
+    if (typeof content !== "string" && !Array.isArray(content)) throw badInput();
+    // No provider takes a message that says nothing.
+    if (content.length === 0) throw badInput();
+    if (typeof content !== "string" && !content.every(isObject)) throw badInput();
   }
   return messages;
+}
+
+function isMessages(input: RunInput): input is readonly NewMessage[] {
+  return typeof input !== "string" && input.every(isObject) && "role" in input[0]!;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function badInput(): BoughError {
+  const sentence =
+    "A run's input is a text, a list of parts or a list of messages, and says something; without any, it resumes.";
+  return new BoughError("invalid_argument", sentence);
 }

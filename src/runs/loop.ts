@@ -8,7 +8,16 @@ import { unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
 import { nextReply, type Reply } from "./iteration.ts";
-import { isRepair, notCalled, outputInvalid, outputOfCalls, readOutput, repairMessage, wasRefused } from "./output.ts";
+import {
+  isRepair,
+  notCalled,
+  outputInvalid,
+  outputMissing,
+  outputOfCalls,
+  readOutput,
+  repairMessage,
+  wasRefused,
+} from "./output.ts";
 
 /** How a turn came to its end. */
 export interface TurnFinish {
@@ -19,8 +28,13 @@ export interface TurnFinish {
 }
 
 export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
-  const taken = turn.resumed ? await takeUp(turn) : undefined;
-  if (taken) return taken;
+  const finish = (turn.resumed ? await takeUp(turn) : undefined) ?? (await iterateOn(turn));
+  // Whoever asks for an object gets one, or an error that says why not.
+  if (turn.plan.output && !("output" in finish)) throw outputMissing(finish.reason);
+  return finish;
+}
+
+async function iterateOn(turn: ActiveTurn): Promise<TurnFinish> {
   for (;;) {
     if (turn.stopReason !== undefined) return { reason: turn.stopReason };
     const finish = await iterate(turn);
@@ -58,8 +72,13 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
     await afterIteration(turn.hook, { message: asMessage(turn, message), outputs, finishReason, usage });
   }
   turn.emitter.live({ type: "iteration-end", iteration, finishReason }, span);
-  if (!finish && turn.plan.durable?.checkpoints === "per-iteration") await turn.checkpoint({ source: "loop" });
+  if (!finish) await nameIteration(turn);
   return finish;
+}
+
+/** A turn that goes on has a place to come back to after each iteration, if that is asked for. */
+async function nameIteration(turn: ActiveTurn): Promise<void> {
+  if (turn.plan.durable?.checkpoints === "per-iteration") await turn.checkpoint({ source: "loop" });
 }
 
 function usageSince(before: Usage, after: Usage): Usage {
@@ -119,7 +138,9 @@ async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
     const span = turn.emitter.span();
     await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
   }
-  return outputGiven(turn, message.id);
+  const finish = await outputGiven(turn, message.id);
+  if (!finish && calls.length > 0) await nameIteration(turn);
+  return finish;
 }
 
 /**

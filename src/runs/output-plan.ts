@@ -49,7 +49,7 @@ export type OutputPlan =
   /** By the name of the tool. */
   | { readonly mode: "tool"; readonly forms: ReadonlyMap<string, OutputForm> };
 
-type Schema = Awaited<ReturnType<typeof readSchema>>;
+type Schema = Pick<Awaited<ReturnType<typeof readSchema>>, "inputSchema" | "parse">;
 
 /** Refuses with `invalid_argument` what no model can be asked for. */
 export async function planOutput(choice: OutputChoice): Promise<OutputPlan> {

@@ -111,3 +111,9 @@ export function outputInvalid(problem: string): BoughError {
     data: { problem },
   });
 }
+
+export function outputMissing(reason: string): BoughError {
+  return new BoughError("output_invalid", `The turn was stopped before the model gave the output: ${reason}.`, {
+    data: { reason },
+  });
+}

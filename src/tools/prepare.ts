@@ -2,10 +2,11 @@
 
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type { ToolOutput } from "../events/index.ts";
 import { fitting, messageOf, plainOutput } from "./output.ts";
 import type { AnyTool, PermissionRule, Tool, ToolSet, ToolSource } from "./port.ts";
+import { issueList } from "./problems.ts";
 import { readSchema, unusable } from "./schema.ts";
 
 type Spec =
@@ -90,10 +91,13 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
   const provider = providerOf(tool);
   const description = descriptionOf(name, given);
   const isElsewhere = provider !== undefined && tool.isProviderExecuted !== false && !execute;
+  const schema = await readSchema(`The tool "${name}"`, isElsewhere ? {} : (tool.input ?? tool.inputSchema));
+  const { inputSchema, isChecked, parse } = schema;
   return {
     name,
     ...(description !== undefined && { description }),
-    ...(await readSchema(`The tool "${name}"`, isElsewhere ? {} : (tool.input ?? tool.inputSchema))),
+    inputSchema,
+    parse: isChecked ? parse : (input) => (isObject(input) ? parse(input) : notAnObject),
     effect,
     permission: permissionOf(given),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -103,6 +107,13 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
     ...(reconcile && { reconcile: async (input, context) => settled(await reconcile(input, context)) }),
     toOutput: outputMaker(given),
   };
+}
+
+/** Arguments that are no JSON, or were cut off, are kept as a text; a tool that checks nothing would be run with it. */
+const notAnObject = Promise.resolve({ problem: issueList([{ message: "They are not a JSON object." }]) });
+
+function isObject(input: Json): boolean {
+  return typeof input === "object" && input !== null && !Array.isArray(input);
 }
 
 function checked(name: string, tool: unknown): Given {

@@ -1,10 +1,12 @@
 // One call of one tool: attempts, each with its own time, and an output at the end whatever the tool does.
 //   T1. The only thing thrown is `aborted`, and only when the context's signal is aborted.
-//   T2. Neither a timeout nor an abort waits for the tool; what a tool left behind still does is dropped.
+//   T2. Neither a timeout nor an abort waits for the tool; what a tool left behind still does is dropped: it can begin
+//       nothing in the name of its call any more.
 //   T3. A tool that has returned is not run again, also when no output can be made of its result.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
+import type { Json } from "../base/json.ts";
 import type { ToolOutput } from "../events/index.ts";
 import { failedOutput, outputOf, progressOf } from "./output.ts";
 import type { Tool, ToolContext, ToolRetry } from "./port.ts";
@@ -26,6 +28,8 @@ export interface RunToolOptions {
   /** Told once of what the call failed with. What it throws is dropped. */
   readonly onError?: (error: unknown) => void | Promise<void>;
   readonly onRetry?: (notice: ToolRetryNotice) => void;
+  /** The input made anew for a further attempt: a tool may have changed the one it got. */
+  readonly inputAgain?: () => Promise<unknown>;
 }
 
 type Attempt = { readonly result: unknown } | { readonly error: unknown };
@@ -36,12 +40,13 @@ const longestDelayMs = 30_000;
 /** Runs a call with the input that `tool.parse` gave; the output says what came of it (T1). */
 export async function runTool(
   tool: Tool,
-  input: unknown,
+  first: unknown,
   context: ToolContext,
-  { clock, random, onError, onRetry }: RunToolOptions,
+  { clock, random, onError, onRetry, inputAgain }: RunToolOptions,
 ): Promise<ToolOutput> {
   if (!tool.execute) return nobodyRuns(tool.name);
   const attempts = tool.retry?.attempts ?? 1;
+  let input = first;
   for (let attempt = 1; ; attempt++) {
     const tried = await tryOnce(tool, input, context, attempt, clock);
     if ("result" in tried) {
@@ -56,6 +61,7 @@ export async function runTool(
     const delayMs = backoffMs(tool.retry, attempt, random());
     onRetry?.({ attempt, attempts, delayMs, error });
     await clock.sleep(delayMs, context.signal);
+    if (inputAgain) input = await inputAgain();
   }
 }
 
@@ -122,7 +128,7 @@ async function lastOf(values: AsyncIterable<unknown>, { signal, progress }: Tool
     if (step.done) return step.value === undefined ? last : step.value;
     if (signal.aborted) return iterator.return?.();
     last = step.value;
-    progress(progressOf(last));
+    progress(last as Json);
   }
 }
 
@@ -137,11 +143,17 @@ function contextOf(context: ToolContext, attempt: number, signal: AbortSignal) {
     ...{ toolCallId: callId, abortSignal: signal },
     attempt: context.attempt + attempt - 1,
     emit: (name, data) => context.emit(name, data),
-    progress: (output) => context.progress(output),
-    ask: (question, options) => context.ask(question, options),
+    progress: (output) => context.progress(progressOf(output)),
+    ask: (question, options) => begin(signal, () => context.ask(question, options)),
     checkpoint: (label) => context.checkpoint(label),
-    background: (name, work) => context.background(name, work),
+    background: (name, work) => begin(signal, () => context.background(name, work)),
   } satisfies ToolContext & { toolCallId: string; abortSignal: AbortSignal };
+}
+
+/** T2. */
+async function begin<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  if (signal.aborted) throw signal.reason;
+  return work();
 }
 
 function isWorthRetrying(retry: ToolRetry | undefined, error: unknown): boolean {

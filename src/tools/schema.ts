@@ -45,6 +45,8 @@ export type InputOf<S> = S extends { readonly "~standard": { readonly types?: in
 
 export interface ReadSchema {
   readonly inputSchema: JsonObject;
+  /** Whether `parse` refuses anything. */
+  readonly isChecked: boolean;
   readonly parse: Tool["parse"];
 }
 
@@ -57,10 +59,13 @@ export async function readSchema(subject: string, given: unknown): Promise<ReadS
   // The AI SDK's providers make their schemas when they are asked for.
   if (typeof given === "function") return readSchema(subject, given());
   if (typeof given !== "object" || given === null) throw unusable(subject, "it has no schema.");
-  if (!("jsonSchema" in given)) return { inputSchema: objectSchema(subject, given), parse: passOn };
+  if (!("jsonSchema" in given)) {
+    return { inputSchema: objectSchema(subject, given), isChecked: false, parse: passOn };
+  }
   const { jsonSchema, validate } = given as { jsonSchema: unknown } & JsonSchemaInput;
   return {
     inputSchema: objectSchema(subject, await jsonSchema),
+    isChecked: validate !== undefined,
     parse: validate ? (input) => parseWith(() => validated(validate, input)) : passOn,
   };
 }
@@ -73,6 +78,7 @@ function readStandard(subject: string, standard: StandardInput["~standard"]): Re
   }
   return {
     inputSchema: objectSchema(subject, converted(subject, standard)),
+    isChecked: true,
     parse: (input) => parseWith(() => standard.validate(input)),
   };
 }
@@ -116,8 +122,9 @@ async function validated(validate: NonNullable<JsonSchemaInput["validate"]>, inp
   return { issues: Array.isArray(issues) ? issues : [{ message: messageOf(checked.error) }] };
 }
 
+/** A copy: what a tool does to its input is not done to the message it came from. */
 async function passOn(input: Json): Promise<{ readonly value: unknown }> {
-  return { value: input };
+  return { value: structuredClone(input) };
 }
 
 /** Some schemas of this kind are functions. */

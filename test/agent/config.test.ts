@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createAgent, defineTool, type Middleware, type RunConfig } from "../../src/index.ts";
+import { createAgent, defineTool, lastN, type Middleware, type RunConfig } from "../../src/index.ts";
 import { type ScriptedCall, scriptedModel } from "../../src/testing/index.ts";
 import { add, adding, eventsOf, given, ofType, refused, s, said } from "./kit.ts";
 
@@ -45,6 +45,12 @@ describe("what a run asks of the model", () => {
       headers: { "x-team": "a" },
       providerOptions,
     });
+  });
+
+  test("a setting that is undefined leaves the agent's as it is", async () => {
+    const config = { temperature: undefined, seed: 0 } as unknown as RunConfig;
+    const call = await askedWith(config, { settings: { temperature: 0.3, topP: 0.9 } });
+    expect(asked(call)).toEqual({ temperature: 0.3, topP: 0.9, seed: 0 });
   });
 
   test("what is said to the run is not said to the model", async () => {
@@ -284,6 +290,16 @@ test.each([{ iterations: 0 }, { iterations: 1.5 }, { parallelTools: 0 }, { answe
     await refused(agent.run("Hi", { ...s, config: { limits } }).result, "invalid_argument");
   },
 );
+
+test.each([
+  { durable: { checkpoints: "perTurn" } },
+  { durable: "per-iteration" },
+  { durable: { retention: lastN } },
+  { retry: { attempts: 0 } },
+  { retry: { attempts: undefined } },
+])("%j is refused when the agent is made", (options) => {
+  expect(() => createAgent({ model: scriptedModel([]), ...(options as object) })).toThrow(/durable|retry/);
+});
 
 describe("middleware of a run", () => {
   const noting = (name: string, notes: string[]): Middleware => ({

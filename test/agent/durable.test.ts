@@ -167,6 +167,15 @@ describe("checkpoints after each iteration", () => {
   });
 });
 
+test("an iteration that is finished after a restart has its checkpoint, too", async () => {
+  const durable = { checkpoints: "per-iteration", retention: fullHistory() } as const;
+  const { again } = await stuckInThird(durable);
+  const wait = defineTool({ input: {}, execute: () => "waited" });
+  const agent = again({ script: ["Done."], tools: { add, wait } });
+  await agent.run(undefined, s).result;
+  expect(await manifest(agent)).toEqual(["loop@3/7", "loop@2/5", "loop@1/3"]);
+});
+
 describe("checkpoints by hand", () => {
   const marking = defineTool({
     description: "Marks its place.",

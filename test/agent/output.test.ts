@@ -19,6 +19,22 @@ describe("an answer that has to fit a schema", () => {
     });
   });
 
+  test.each([
+    ["a miss", ["Oslo.", answer], { iterations: 1 }],
+    ["a call of another tool", [adding(), answer], { iterations: 1 }],
+  ] as const)("is missed with an error when a limit stops the turn after %s", async (_, script, limits) => {
+    const { agent, model } = await given(script, { tools: { add } });
+    const {
+      status,
+      error,
+      messages,
+      output: none,
+    } = await agent.run("Where?", { ...s, output, config: { limits } }).result;
+    expect([status, error?.code, none, model.calls.length]).toEqual(["failed", "output_invalid", undefined, 1]);
+    expect(error?.message).toBe("The turn was stopped before the model gave the output: iteration-limit.");
+    expectLegal(messages);
+  });
+
   test("may have no properties but those of the schema, which some providers want to be told", async () => {
     const { agent, model } = await given(['{"a":[{"b":1}],"any":{}}']);
     const nested = z.object({

@@ -84,9 +84,13 @@ describe("what begins a turn", () => {
 
   test.each([
     ["an empty text", ""],
-    ["no parts and no messages", []],
     ["a message without content", [{ role: "user", content: "" } as const]],
     ["a message without parts", [{ role: "user", content: [] } as const]],
+    ["a message that is not in a list", { role: "user", content: "Hello" } as never],
+    ["a list of texts", ["Hello", "again"] as never],
+    ["a message without content among others", [{ role: "user", content: "Hello" }, { role: "user" }] as never],
+    ["a list with a hole", [null] as never],
+    ["null", null as never],
   ])("%s is refused, and nothing is written", async (_, input) => {
     const { agent, model } = await given(["never"]);
     await refused(agent.run(input, s).result, "invalid_argument");
@@ -99,13 +103,14 @@ describe("what begins a turn", () => {
     await refused(agent.run(undefined, s).result, "nothing_to_resume", main);
     await agent.run("Hello", s).result;
     await refused(eventsOf(agent.run(undefined, s)), "nothing_to_resume");
+    await refused(agent.run([], s).result, "nothing_to_resume");
   });
 
-  test("no input resumes what was left open, and says so", async () => {
+  test.each([[undefined], [[]]])("no input (%j) resumes what was left open, and says so", async (input) => {
     const { agent, store } = await given(["Welcome back."]);
     const writer = await agent.beginTurn(main, "Hello");
     await writer.release();
-    const events = await eventsOf(agent.run(undefined, s));
+    const events = await eventsOf(agent.run(input, s));
     expect(ofType(events, "run-start")[0]).toMatchObject({ resumed: true, turnId: writer.turnId });
     expect(await factTypes(agent)).toEqual([
       "turn.started",
@@ -171,6 +176,7 @@ describe("where a run takes place", () => {
   test("a branch without its session is refused", async () => {
     const { agent } = await given(["never"]);
     await refused(agent.run("Hello", { branchId: "main" }).result, "invalid_argument");
+    await refused(agent.run("Hello", { branch: "main" as never }).result, "invalid_argument");
   });
 
   test("a second run on a branch is told which one is active; other branches run at the same time", async () => {
@@ -231,6 +237,12 @@ describe("a run without a scope", () => {
     const run = agent.run("Add");
     await eventsOf(run, (event) => event.type === "interaction.opened" && run.respond(event.id, { approved: true }));
     expect(said((await run.result).messages)[2]).toBe("tool: 3");
+  });
+
+  test("can't be parked for a question, because nobody could resume it", async () => {
+    const { agent, model } = await given([adding(), "Done."], { tools: { add: { ...add, permission: true } } });
+    await refused(agent.run("Add", { questions: "park" }).result, "invalid_argument");
+    expect(model.calls).toHaveLength(0);
   });
 
   test("runs beside others of the same agent", async () => {

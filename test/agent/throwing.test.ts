@@ -37,6 +37,25 @@ describe("a hook that throws", () => {
     ).toBe("Fine.");
   });
 
+  test.each([
+    ["beforeIteration", undefined],
+    ["beforeToolCall", undefined],
+    ["afterToolCall", null],
+    ["afterTools", "no way"],
+  ])("%s fails the turn, also with %j, which is no error", async (hook, thrown) => {
+    const middleware = {
+      name: "guard",
+      [hook]() {
+        throw thrown;
+      },
+    } as unknown as Middleware;
+    const { agent } = await given([adding(), "Three."], { tools: { add }, middleware: [middleware] });
+    const { status, error, messages } = await agent.run("Go", s).result;
+    expect([status, error?.code]).toEqual(["failed", "run_failed"]);
+    expect(error?.message).toBe(`The middleware "guard" failed in ${hook}: ${thrown}`);
+    expectLegal(messages);
+  });
+
   test("wrapModelCall fails like a model", async () => {
     const { agent } = await given(["never"], { middleware: [throwing("wrapModelCall")] });
     const { status, error } = await agent.run("Go", s).result;

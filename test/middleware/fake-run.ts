@@ -62,6 +62,7 @@ export class FakeRun {
       emit: (name, data) => this.emitted.push([name, data]),
       reachLimit: (limit, value) => this.limits.push([limit, value]),
       ask: (question) => this.#ask(question),
+      withdraw: async () => undefined,
       checkpoint: async () => "c",
       stop: (reason) => this.stopped.push(reason),
     };

@@ -38,6 +38,7 @@ describe("a tool that the client runs", () => {
     ["nothing", {}, { type: "json", value: null }],
     ["an output of the model's own kind", { output: { type: "text", value: "x" } }, { type: "text", value: "x" }],
     ["an error", { error: "No signal." }, { type: "error-text", value: "No signal." }],
+    ["an error in data", { error: { status: 404 } }, { type: "error-json", value: { status: 404 } }],
   ])("is shown its input, and answers with %s", async (_, answer, output) => {
     const agent = await anAgent({ model: locates, tools });
     const run = agent.run("go", s);

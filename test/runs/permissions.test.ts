@@ -176,6 +176,68 @@ describe("always", () => {
     },
   );
 
+  test.each([true, false])(
+    "holds for calls of the same batch that wait for an answer of their own (%s)",
+    async (approved) => {
+      const { ran, tools } = removing();
+      const other = defineTool({ input: z.object({}), permission: true, execute: () => "other" });
+      const model = scriptedModel((prompt) => {
+        if (prompt.at(-1)!.role === "tool") return "done";
+        const calls = ["a", "b"].map((path) => ({ name: "remove", input: { path } }));
+        return { calls: [...calls, { name: "other", input: {} }] };
+      });
+      const agent = await anAgent({ model, tools: { ...tools, other } });
+      const run = agent.run("go", s);
+      const asked: string[] = [];
+      for await (const event of run) {
+        if (event.type === "interaction.opened") asked.push(event.id);
+        if (event.type === "interaction.opened" && asked.length === 3) {
+          await run.respond(asked[0]!, { approved, choice: "always" });
+        }
+        // Nobody has said anything about the other tool.
+        if (event.type === "interaction.expired") {
+          expect(event).toMatchObject({ interactionId: asked[1], reason: "not needed" });
+          await run.respond(asked[2]!, { approved: true });
+        }
+      }
+      expect(ran).toEqual(approved ? ["a", "b"] : []);
+      const { messages } = await run.result;
+      expect(messages[2]!.content).toMatchObject([{}, {}, { output: { value: "other" } }]);
+      const late = await agent.respond(s, asked[1]!, { approved: true }).catch((error) => error);
+      expect(late.code).toBe("interaction_closed");
+    },
+  );
+
+  test("does not stand above what a person said about a single call, also after a restart", async () => {
+    const { ran, tools } = removing();
+    const stuck: string[] = [];
+    const wait: Middleware = {
+      name: "wait",
+      wrapToolCall: async (context, next) => {
+        if (context.resumed) return next();
+        stuck.push(context.call.toolCallId);
+        return new Promise(() => {});
+      },
+    };
+    const durable = { pendingWrites: false };
+    const agent = await anAgent({ model: removesThenTells("a", "b"), tools, middleware: [wait], durable });
+    const run = agent.run("go", s);
+    const asked: string[] = [];
+    for await (const event of run) {
+      if (event.type === "interaction.opened" && asked.push(event.id) === 2) {
+        await run.respond(asked[1]!, { approved: false, reason: "Not b." });
+        await run.respond(asked[0]!, { approved: true, choice: "always" });
+      }
+      if (event.type === "interaction.answered" && event.interactionId === asked[0]) break;
+    }
+    while (stuck.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await run.park();
+    expect(ran).toEqual([]);
+    const resumed = agent.run(undefined, s);
+    expect(outputsIn(await resumed.text())).toEqual([{ type: "text", value: "removed a" }, denied("Not b.")]);
+    expect(ran).toEqual(["a"]);
+  });
+
   test("is known to another process at once, and answers given on two branches at once are both kept", async () => {
     const open = await sharedFile();
     const echo = (name: string) =>

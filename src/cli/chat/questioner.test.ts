@@ -67,6 +67,20 @@ test("Q1: a question that was settled elsewhere is not answered, and the next on
   expect(happened).toEqual(["asked a", "pause", "resume", "asked c", "pause", "resume", "no to c"]);
 });
 
+test('Q3: after an "always" the tool is asked about no more, but for a call that may have run', async () => {
+  const { questioner, happened, type } = given();
+  const of = (id: string, again?: true): Question => {
+    return { id, kind: "permission", request: { toolName: "t", input: {}, ...(again && { again }) } };
+  };
+  for (const each of [of("a"), of("b"), of("c", true), question("d")]) questioner.add(place, each);
+  await settled();
+  for (const line of ["a", "y", "y"]) {
+    type(line);
+    await settled();
+  }
+  expect(happened.filter((each) => each.includes("asked"))).toEqual(["asked a", "asked c", "asked d"]);
+});
+
 test("at the end of a run nothing is open any more", async () => {
   const { questioner, happened } = given();
   questioner.add(place, question("a"));

@@ -1,8 +1,10 @@
 // Questioner: asks a run's questions, one after the other, while the run goes on.
 //   Q1. A question that is settled meanwhile, by somebody else or by time, is taken off the screen.
 //   Q2. What the run shows waits while a person types.
+//   Q3. After an "always" nothing is asked about the same tool: the run closes those questions itself, a moment later.
 
 import { BoughError } from "../../base/errors.ts";
+import type { Json } from "../../base/json.ts";
 import type { BranchRef } from "../../log/store.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Input } from "./input.ts";
@@ -69,10 +71,20 @@ export class Questioner {
     if (!answer) return;
     try {
       await this.#conversation.respond(place, question.id, answer);
+      const { toolName, again } = question.request;
+      if (answer.choice === "always" && !again) this.#settleAll(toolName);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       if ((error as { code?: unknown }).code === "interaction_closed") this.#screen.note("It was answered already.");
       else this.#screen.problem(BoughError.is(error) ? error : { message: error.message });
+    }
+  }
+
+  /** Q3. One about running a call again is a question of its own. */
+  #settleAll(toolName: Json | undefined): void {
+    for (const { question } of [...this.#asked.values()]) {
+      const { kind, request } = question;
+      if (kind === "permission" && request.toolName === toolName && !request.again) this.settle(question.id);
     }
   }
 

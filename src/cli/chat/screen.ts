@@ -118,7 +118,7 @@ export class TextScreen implements Screen {
         this.#line("dim", "  the turn goes on where it was left");
         break;
       case "interaction.expired":
-        this.#line("dim", "  nobody has answered in time");
+        this.#line("dim", event.reason === "not needed" ? "  no answer is needed" : "  nobody has answered in time");
         break;
       case "events-drop":
         this.#line("dim", "  some of it came too fast to be shown");

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { ToolOutput } from "../../events/index.ts";
+import type { StateAccess } from "../../tools/index.ts";
 import type { Answer, Middleware, ToolCallContext } from "../port.ts";
 import { defineState } from "../state.ts";
 
@@ -51,10 +52,7 @@ export function permissions({ mode = "ask", tools = {} }: PermissionOptions = {}
       if (context.isUnsure && context.tool.effect === "once") return askAgain(context);
       if (mode === "allow" || !(await isNeeded(context, tools))) return;
       if (mode === "deny") return deny(context, "Calls of this tool are not permitted in this run.");
-      const remembered = ownValue(await context.state.get(choicesState), context.tool.name);
-      if (remembered === "allow") return;
-      if (remembered === "deny") return deny(context, "The user has denied this tool for the whole session.");
-      await ask(context);
+      await decide(context);
     },
   };
 }
@@ -72,17 +70,61 @@ async function isNeeded({ tool, input }: ToolCallContext, tools: Readonly<Record
   }
 }
 
-async function ask(context: ToolCallContext): Promise<void> {
+/** By what was answered for the tool, or else for this call. A call has a question of its own: "once" is for that call. */
+async function decide(context: ToolCallContext): Promise<void> {
   const { call, tool, state } = context;
-  const given = await context.ask({ kind: "permission", callId: call.toolCallId, request: requestOf(context) });
+  const question = { kind: "permission", callId: call.toolCallId, request: requestOf(context) } as const;
+  for (;;) {
+    const remembered = ownValue(await state.get(choicesState), tool.name);
+    if (remembered === undefined) {
+      const given = await Promise.race([context.ask(question), choiceFor(context).made]);
+      if (given) return follow(context, given);
+      continue;
+    }
+    // What was said about this very call goes before what was said about all of them.
+    const given = await context.withdraw(question);
+    if (given) return follow(context, given);
+    return remembered === "allow" ? undefined : deny(context, "The user has denied this tool for the whole session.");
+  }
+}
+
+async function follow(context: ToolCallContext, given: Answer): Promise<void> {
+  const { tool, state } = context;
   if (!given.answered) return deny(context, silence[given.reason]);
   const answer = answerOf(given);
   if (!answer) return deny(context, notUnderstood);
   if (answer.choice === "always") {
     const choice: Choice = answer.approved ? "allow" : "deny";
     await state.update(choicesState, (choices) => ({ ...choices, [tool.name]: choice }));
+    choiceFor(context).tell();
   }
   if (!answer.approved) deny(context, answer.reason ?? "The user has denied this call.");
+}
+
+/** A choice for a tool that calls of one run wait for, each beside the answer to its own question. */
+interface AwaitedChoice {
+  readonly made: Promise<undefined>;
+  tell(): void;
+}
+
+/** By the state of a run, which its calls share, and by tool name. */
+const awaited = new WeakMap<StateAccess, Map<string, AwaitedChoice>>();
+
+function choiceFor({ state, tool }: ToolCallContext): AwaitedChoice {
+  const choices = awaited.get(state) ?? new Map<string, AwaitedChoice>();
+  awaited.set(state, choices);
+  const known = choices.get(tool.name);
+  if (known) return known;
+  let tell = () => {};
+  const made = new Promise<undefined>((resolve) => {
+    tell = () => {
+      choices.delete(tool.name);
+      resolve(undefined);
+    };
+  });
+  const choice = { made, tell };
+  choices.set(tool.name, choice);
+  return choice;
 }
 
 /**
