@@ -19,7 +19,8 @@ export type Finding =
 export interface Screen {
   /** An event of the branch, as it comes. */
   show(event: BoughEvent): void;
-  tell(finding: Finding): void;
+  /** What nobody asked for goes beside the conversation. */
+  tell(finding: Finding, options?: { readonly isAsked?: boolean }): void;
   ask(question: Question, form: Form): void;
   /** A line beside the conversation. */
   note(text: string): void;
@@ -41,6 +42,8 @@ export class TextScreen implements Screen {
   #flow: WordFlow | undefined;
   #isMidLine = false;
   #isReasoning = false;
+  /** Reasoning in a pipe, until it is whole. */
+  #thought = "";
   #waiting: (() => void)[] | undefined;
 
   constructor({ terminal, agentId, isInteractive }: { terminal: Terminal; agentId: string; isInteractive: boolean }) {
@@ -78,8 +81,9 @@ export class TextScreen implements Screen {
     for (const [i, line] of lines.entries()) this.#line("yellow", `${i === 0 ? "? " : "  "}${line}`);
   }
 
-  tell(finding: Finding): void {
-    for (const line of this.#linesOf(finding)) this.#terminal.print(line);
+  tell(finding: Finding, { isAsked = true }: { isAsked?: boolean } = {}): void {
+    const put = isAsked ? (line: string) => this.#terminal.print(line) : this.#aside;
+    for (const line of this.#linesOf(finding)) put(line);
   }
 
   #soon(show: () => void): void {
@@ -161,6 +165,10 @@ export class TextScreen implements Screen {
   #think(piece: string): void {
     if (!this.#isReasoning) this.#endLine();
     this.#isReasoning = true;
+    if (this.#speaker === undefined) {
+      this.#thought += safeText(piece);
+      return;
+    }
     this.#isMidLine = true;
     this.#terminal.write(this.#terminal.paint("dim", safeText(piece)));
   }
@@ -205,6 +213,8 @@ export class TextScreen implements Screen {
 
   #endLine(): void {
     this.#isReasoning = false;
+    if (this.#thought !== "") this.#aside(this.#terminal.paint("dim", this.#thought));
+    this.#thought = "";
     this.#put(this.#safe.end());
     this.#flow?.end();
     this.#flow = undefined;

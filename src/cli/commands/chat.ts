@@ -51,7 +51,7 @@ export const chat = defineCommand({
     const talk = new Chat({ conversation, input, screen, terminal, signal });
     try {
       if (isInteractive) greet(call, conversation);
-      await talk.goTo(await placeOf(call, conversation));
+      await talk.goTo(await placeOf(call, conversation), { isAsked: false });
       await talk.talk();
     } finally {
       input.close();
