@@ -16,7 +16,7 @@ export interface ClientOptions {
   /** Where the server is, with its prefix if it has one. */
   readonly url: string;
   /** The server's token or an API key; a function is asked before every request. */
-  readonly token?: string | (() => string | Promise<string>);
+  readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Sent with every request. A WebSocket of a browser can't send any. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How live events come (default "sse"). Everything else goes by HTTP. */

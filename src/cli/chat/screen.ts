@@ -1,6 +1,6 @@
 // Screen: what a chat shows. One is for people, one for scripts (json-screen.ts).
 
-import type { BoughEvent, Message, Part } from "../../events/index.ts";
+import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
 import { count, moment, type Terminal, visible } from "../terminal.ts";
 import type { BranchLine, SessionLine } from "./conversation.ts";
@@ -176,17 +176,16 @@ export class TextScreen implements Screen {
   /** Live events may be missed; what is in the log can't be. */
   #added({ id, role, content }: Extract<BoughEvent, { type: "message.added" }>): void {
     if (role !== "assistant") return;
-    const text = textOf({ content: content as string | readonly Part[] });
+    const text = textOf({ content });
     const shown = this.#message.id === id ? this.#message.text : "";
     if (text !== shown && text !== "") {
       if (!text.startsWith(shown)) this.#endLine();
       this.#speak(id, text.startsWith(shown) ? text.slice(shown.length) : text);
     }
     this.#endLine();
-    for (const part of typeof content === "string" ? [] : (content as readonly Part[])) {
+    for (const part of typeof content === "string" ? [] : content) {
       if (part.type !== "tool-call") continue;
-      const { toolName, input } = part as { toolName: string; input: unknown };
-      this.#line("dim", `> ${visible(toolName)} ${oneLine(input, this.#room)}`);
+      this.#line("dim", `> ${visible(part.toolName)} ${oneLine(part.input, this.#room)}`);
     }
   }
 
