@@ -1,6 +1,7 @@
 // The client: sessions, branches and agents of a server, and handles of branches.
 
 import { type Clock, systemClock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
@@ -44,6 +45,7 @@ export class Client {
   /** Use `createClient`. */
   constructor(options: ClientOptions) {
     const { url, token, headers = {}, clock = systemClock, random = Math.random } = options;
+    if (typeof url !== "string") throw new BoughError("invalid_argument", "A client needs the url of a server.");
     const { silenceMs = 45_000, timeoutMs = 60_000, transport = "sse" } = options;
     const backoff = { ...defaultBackoff, ...options.backoff };
     const ask: typeof fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));
