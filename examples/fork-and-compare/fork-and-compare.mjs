@@ -46,7 +46,7 @@ console.log(sideBySide(answers.map(({ branchId, text }) => [branchId.toUpperCase
 await agent.updateBranch("garden", "practical", { tags: ["chosen"] });
 console.log();
 for (const { id, messageCount, fork, tags } of await agent.listBranches("garden")) {
-  const from = fork ? `forked from ${fork.forkedFrom} after message ${fork.forkedAtMessageIndex}` : "the original";
+  const from = fork ? `forked from ${fork.forkedFrom} after message ${fork.forkedAtMessageIndex + 1}` : "the original";
   console.log(`${id.padEnd(10)} ${messageCount} messages, ${from}${tags.length ? `  [${tags}]` : ""}`);
 }
 await agent.close();

@@ -175,7 +175,7 @@ function draw(branches) {
   const drawOne = (id, indent, isLast) => {
     const { messageCount, seq, fork, children } = byId.get(id);
     const line = fork ? `${indent}${isLast ? "└─" : "├─"} ` : "";
-    const from = fork ? dim(`, forked after message ${fork.forkedAtMessageIndex}`) : "";
+    const from = fork ? dim(`, forked after message ${fork.forkedAtMessageIndex + 1}`) : "";
     console.log(`   ${line}${bold(id)}  ${messageCount} messages, position ${seq}${from}`);
     const deeper = fork ? `${indent}${isLast ? "   " : "│  "}` : indent;
     for (const [i, child] of children.entries()) drawOne(child, deeper, i === children.length - 1);

@@ -8,7 +8,7 @@ import { Composer, Messages, Questions } from "./conversation.jsx";
 
 const placeOf = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 const { url, token, transport = "sse" } = placeOf();
-const client = createClient({ url, token, transport });
+const client = url && createClient({ url, token, transport });
 
 /** What the agent can ask this page. */
 const tools = {
@@ -121,6 +121,6 @@ function Line({ connection }) {
 
 createRoot(document.getElementById("root")).render(
   <StrictMode>
-    <App />
+    {client ? <App /> : <p className="failure alone">Open the whole address that the server has printed.</p>}
   </StrictMode>,
 );

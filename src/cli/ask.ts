@@ -1,3 +1,4 @@
+import { BoughError } from "../base/errors.ts";
 import { misuse } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -8,8 +9,9 @@ export async function ask(
 ): Promise<boolean> {
   if (isAgreed) return true;
   if (!terminal.isInteractive) throw misuse(`${question} Say --yes: there is nobody to ask.`);
-  const { confirm } = await import("@clack/prompts");
-  const isYes = (await confirm({ message: question, initialValue: false, output: process.stderr })) === true;
-  if (!isYes) terminal.note("Nothing was removed.");
-  return isYes;
+  const { confirm, isCancel } = await import("@clack/prompts");
+  const answer = await confirm({ message: question, initialValue: false, output: process.stderr });
+  if (isCancel(answer)) throw new BoughError("aborted", "Nothing was removed.");
+  if (!answer) terminal.note("Nothing was removed.");
+  return answer;
 }

@@ -48,6 +48,11 @@ export const storeArg = {
   store: { type: "string", valueHint: "URL", description: "the store (default: BOUGH_STORE, else ./.bough/bough.db)" },
 } satisfies Record<string, ArgDef>;
 
+/** The store of a command that is about a store. */
+export const storeWord = {
+  url: { ...storeArg.store, type: "positional", required: false },
+} satisfies Record<string, ArgDef>;
+
 export const jsonArg = {
   json: { type: "boolean", description: "print JSON for scripts" },
 } satisfies Record<string, ArgDef>;

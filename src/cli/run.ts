@@ -72,7 +72,8 @@ function parse(command: Command, rest: readonly string[], path: readonly string[
   const positional = Object.entries(command.args).filter(([, arg]) => arg.type === "positional");
   const known = new Set(["_", ...Object.entries(command.args).flatMap(([key, arg]) => namesOf(key, arg))]);
   const unknown = Object.keys(args).find((key) => !known.has(key));
-  if (unknown !== undefined) throw misuse(`There is no option "${visible(unknown)}". ${help}`);
+  if (unknown !== undefined)
+    throw misuse(`There is no option ${unknown.length === 1 ? "-" : "--"}${visible(unknown)}. ${help}`);
   if (args._.length > positional.length && !command.isVariadic) {
     throw misuse(`"${visible(args._[positional.length]!)}" is one argument too many. ${help}`);
   }

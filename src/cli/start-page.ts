@@ -54,7 +54,7 @@ const say = (agent) => {
 };
 const show = async () => {
   const [{ agents }, { sessions }] = await Promise.all([ask("/agents"), ask("/sessions?limit=8")]);
-  list("agents", agents.map(({ id, name, source }) => [id, name && name !== id ? name : source]), "No agents.");
+  list("agents", agents.map(({ id, name, source }) => [id, name && name !== id ? name : source === "stored" ? "stored" : ""]), "No agents.");
   list("sessions", sessions.map(({ id, lastActivity }) => [id, new Date(lastActivity).toLocaleString()]), "None yet.");
   say(agents[0]?.id ?? "demo");
   at("state").textContent = "It is running.";

@@ -12,12 +12,12 @@ import { misuse } from "./command.ts";
 
 const usualPath = "./.bough/bough.db";
 
-/** The store that was named, else that of the environment, else the usual file if it is there. */
-export function chooseStore(named: string | undefined): string {
+/** The store that was named, else that of the environment, else the usual file if it is there. `how` it can be named. */
+export function chooseStore(named: string | undefined, how = "--store URL"): string {
   const url = named ?? (process.env.BOUGH_STORE || undefined);
   if (url !== undefined) return url;
   if (existsSync(usualPath)) return `sqlite:${usualPath}`;
-  throw misuse(`Which store? Say --store URL or set BOUGH_STORE; there is no ${usualPath} here.`);
+  throw misuse(`Which store? Say ${how} or set BOUGH_STORE; there is no ${usualPath} here.`);
 }
 
 /** The store that a server or a chat uses: as `chooseStore`, else the configuration's, else the usual file, made if need be. */

@@ -1,6 +1,7 @@
 // The client: sessions, branches and agents of a server, and handles of branches.
 
 import { type Clock, systemClock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
@@ -16,7 +17,7 @@ export interface ClientOptions {
   /** Where the server is, with its prefix if it has one. */
   readonly url: string;
   /** The server's token or an API key; a function is asked before every request. */
-  readonly token?: string | (() => string | Promise<string>);
+  readonly token?: string | (() => string | Promise<string>) | undefined;
   /** Sent with every request. A WebSocket of a browser can't send any. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How live events come (default "sse"). Everything else goes by HTTP. */
@@ -44,6 +45,7 @@ export class Client {
   /** Use `createClient`. */
   constructor(options: ClientOptions) {
     const { url, token, headers = {}, clock = systemClock, random = Math.random } = options;
+    if (typeof url !== "string") throw new BoughError("invalid_argument", "A client needs the url of a server.");
     const { silenceMs = 45_000, timeoutMs = 60_000, transport = "sse" } = options;
     const backoff = { ...defaultBackoff, ...options.backoff };
     const ask: typeof fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));

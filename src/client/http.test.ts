@@ -143,6 +143,11 @@ test("an answer whose body breaks off is no answer", async () => {
   expect(asked).toHaveLength(2);
 });
 
+test("a client without the url of a server is refused at once", () => {
+  const url = undefined as unknown as string; // as process.env may give it
+  expect(() => createClient({ url })).toThrow("A client needs the url of a server.");
+});
+
 test("a token that can't be had is its owner's error, and nobody is asked", async () => {
   let asked = 0;
   const fetch = async () => {

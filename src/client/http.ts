@@ -135,8 +135,14 @@ function rejectAs(signal: AbortSignal | undefined): (error: unknown) => never {
 }
 
 function unreachable(cause: unknown): RemoteError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = cause instanceof Error ? reasonOf(cause) : String(cause);
   return new RemoteError("unreachable", `The server could not be reached: ${why}.`, { cause });
+}
+
+/** Node's fetch only says that it failed, and its cause why; that of several addresses has a code and no message. */
+function reasonOf({ message, cause }: Error): string {
+  const { message: why, code } = (cause ?? {}) as { message?: string; code?: string };
+  return why || code || message;
 }
 
 /** A path with its ids encoded. */

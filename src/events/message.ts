@@ -14,6 +14,8 @@ export interface ToolCallPart {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
+  /** The provider runs this one itself. */
+  readonly providerExecuted?: boolean;
   readonly providerOptions?: JsonObject;
 }
 
@@ -86,5 +88,9 @@ const partSchema = v.variant("type", [
 const textSchema = v.string();
 const partsSchema = v.array(partSchema);
 /** Lazy instead of a union, so that a refusal names the part that is wrong. */
-export const contentSchema = v.lazy((content) => (typeof content === "string" ? textSchema : partsSchema));
-export const outputSchema = v.looseObject({ type: v.pipe(v.string(), v.nonEmpty()) });
+export const contentSchema = v.lazy((content) =>
+  typeof content === "string" ? textSchema : partsSchema,
+) as unknown as v.GenericSchema<Message["content"]>;
+export const outputSchema = v.looseObject({
+  type: v.pipe(v.string(), v.nonEmpty()),
+}) as unknown as v.GenericSchema<ToolOutput>;

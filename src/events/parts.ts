@@ -5,9 +5,7 @@ import type { Message, ToolCallPart } from "./message.ts";
 /** The tool calls of an assistant message that wait for a result from us (the provider runs its own). */
 export function callsOf(message: Pick<Message, "role" | "content">): ToolCallPart[] {
   if (message.role !== "assistant" || typeof message.content === "string") return [];
-  return message.content.filter(
-    (part): part is ToolCallPart => part.type === "tool-call" && !("providerExecuted" in part && part.providerExecuted),
-  );
+  return message.content.filter((part): part is ToolCallPart => part.type === "tool-call" && !part.providerExecuted);
 }
 
 /** The text of a message, its other parts left out. */

@@ -40,7 +40,7 @@ export interface BranchUse extends Omit<BranchPicture, "interactions"> {
   /** This branch and those forked at the same point, the source first. */
   readonly siblings: readonly BranchBody[];
   /** Why there is nothing more to come, or why the last thing that was done was refused. */
-  readonly error?: unknown;
+  readonly error?: Error;
   /** Starts a run; without input, resumes what was left open. */
   submit(input?: Input, options?: SubmitOptions): Promise<InputAnswer>;
   /** Interrupts the run that is shown, and no later one. */
@@ -83,9 +83,10 @@ export function useBranch(client: Client, scope: BranchScope, options: UseBranch
     [picture.interactions, actions],
   );
   const siblings = useMemo(() => siblingsOf(branches, branchId), [branches, branchId]);
-  const error = picture.error ?? failure;
+  const { error: broken, ...drawn } = picture;
+  const error = asError(broken ?? failure);
   return {
-    ...picture,
+    ...drawn,
     ...(error !== undefined && { error }),
     streamingText: picture.streaming.map(({ text }) => text).join(""),
     interactions,
@@ -106,6 +107,12 @@ function useLatest<T>(value: T): { readonly current: T } {
     latest.current = value;
   });
   return latest;
+}
+
+/** What was thrown and is no error, such as by a client tool, is quoted by one. */
+function asError(thrown: unknown): Error | undefined {
+  if (thrown === undefined || thrown instanceof Error) return thrown;
+  return new Error(String(thrown), { cause: thrown });
 }
 
 type Attempt = <T>(work: Promise<T>) => Promise<T>;

@@ -46,6 +46,16 @@ describe("the store that an option means", () => {
     expect(names).toEqual(expect.arrayContaining(["plain", "url", "a.db", "b.db"]));
   });
 
+  test("is refused when it names nothing, and no directory becomes a store by accident", async () => {
+    for (const store of ["", " ", "sqlite:", "file:", null, 7] as string[]) {
+      await expect(openSessions(store)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("A store is a path, a URL or a store object"),
+      });
+    }
+    expect(existsSync("bough.json")).toBe(false);
+  });
+
   test("is refused for a scheme nobody serves", async () => {
     for (const store of ["mysql://host/db", "http://host"]) {
       await expect(openSessions(store)).rejects.toMatchObject({ code: "store_unsupported", data: { store } });

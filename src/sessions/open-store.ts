@@ -8,9 +8,10 @@ import type { Store } from "../log/store.ts";
  * loaded only when they are asked for.
  */
 export async function openStore(store: Store | string | undefined, options: { clock: Clock }): Promise<Store> {
-  if (typeof store === "object") return store;
   if (store === undefined || store === "memory:")
     return (await import("../stores/memory/index.ts")).memoryStore(options);
+  if (typeof store === "object" && store !== null) return store;
+  if (typeof store !== "string" || pathOf(store).trim() === "") throw nameless(store);
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(store)?.[1]?.toLowerCase();
   if (scheme === "sqlite") {
     return (await import("../stores/sqlite/index.ts")).sqliteStore(pathOf(store), options);
@@ -38,7 +39,7 @@ export async function openStore(store: Store | string | undefined, options: { cl
  * tried again by whoever comes next; one that was closed stays closed, used before or not.
  */
 export function lazyStore(store: Store | string | undefined, options: { clock: Clock }): Store {
-  if (typeof store === "object") return store;
+  if (typeof store === "object" && store !== null) return store;
   type Method = (...given: unknown[]) => unknown;
   type Methods = Readonly<Record<string, Method>>;
   let opened: Methods | undefined;
@@ -74,6 +75,12 @@ export function lazyStore(store: Store | string | undefined, options: { clock: C
       return method;
     },
   });
+}
+
+/** An empty path would be the working directory, with everything in it. */
+function nameless(store: unknown): BoughError {
+  const said = typeof store === "string" ? `"${store}"` : String(store);
+  return new BoughError("invalid_argument", `A store is a path, a URL or a store object, not ${said}.`);
 }
 
 /** "sqlite:./a.db", "sqlite:///a.db" and "file:./dir" name paths; anything without a scheme is one. */

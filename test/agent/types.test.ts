@@ -15,6 +15,7 @@ import {
   type Run,
   type RunResult,
   type ToolContext,
+  type ToolOutput,
 } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
@@ -100,6 +101,8 @@ describe("the type of a run", () => {
         expectTypeOf(event).toEqualTypeOf<BoughEvent>();
         if (event.type === "text-delta") expectTypeOf(event.text).toEqualTypeOf<string>();
         if (event.type === "turn.committed") expectTypeOf(event.seq).toEqualTypeOf<number>();
+        if (event.type === "message.added") expectTypeOf(event.content).toEqualTypeOf<Message["content"]>();
+        if (event.type === "tool.returned") expectTypeOf(event.output).toEqualTypeOf<ToolOutput>();
         if (event.type === "run-end") expectTypeOf(event.status).toEqualTypeOf<RunResult["status"]>();
       }
     };

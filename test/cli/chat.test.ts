@@ -27,6 +27,20 @@ describe("bough chat in a pipe", () => {
     expect(stderr).toMatch(/^> now \{\}\n< now \d{4}-.*Z\n$/);
   });
 
+  test("tells where it begins, what was said there and what the model thinks on stderr", async () => {
+    const cwd = scratch();
+    const words = config(
+      cwd,
+      '{ a: { model: scriptedModel(() => ({ reasoning: "Trees.\\nTall ones.", text: "Oak." })) } }',
+    );
+    await chat(cwd, ["A tree?"], ...words, "--session", "s");
+    const { stdout, stderr } = await chat(cwd, ["Another?"], ...words, "--session", "s");
+    expect(stdout).toBe("Oak.\n");
+    expect(stderr).toBe(
+      "Session s, branch main.\n   1  user       A tree?\n   2  assistant  Oak.\nTrees.\nTall ones.\n",
+    );
+  });
+
   test("asks for permission, and takes the next line for the answer", async () => {
     const cwd = scratch();
     const first = await chat(cwd, ["Note: one", "y", "Note: two", "n not now", "Note: three", "a", "Note: four"]);

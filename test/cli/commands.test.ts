@@ -55,14 +55,15 @@ describe("bough", () => {
     [["frobnicate"], 'no command "frobnicate"'],
     [["store", "frobnicate"], 'no command "frobnicate"; there are check, migrate, copy'],
     [["sessions"], "needs a command"],
-    [["sessions", "ls", "--frob"], 'no option "frob"'],
+    [["sessions", "ls", "--frob"], "no option --frob"],
     [["sessions", "ls", "extra"], "one argument too many"],
     [["sessions", "ls", "--limit", "many"], "whole number"],
     [["sessions", "show"], "SESSION is missing"],
     [["store", "copy", "--from", "a"], "--to is missing"],
     [["store", "copy", "--from"], "--from needs a value"],
     [["sessions", "prune", "--older-than", "soon"], "such as 30d"],
-    [["sessions", "ls"], "Which store?"],
+    [["sessions", "ls"], "Which store? Say --store URL or"],
+    [["store", "check"], "Which store? Say its URL or"],
   ])("ends with 2 and one sentence for %j", async (words, sentence) => {
     const { code, stdout, stderr } = await bough(scratch(), ...words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -251,6 +252,9 @@ describe("bough events tail", () => {
     const { stdout } = await tail("fork");
     expect(stdout).toMatch(/ {5}\d {2}2023-.*Z {2}branch\.forked /);
     expect((await tail()).stderr).toContain("say which one");
+    expect((await tail("main", "--after", "0")).stdout).toMatch(
+      /message\.added {9}\{"role":"user","content":"Question 0/,
+    );
   });
 
   test("follows a branch that another process writes to, until Ctrl-C", async () => {

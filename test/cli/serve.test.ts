@@ -222,6 +222,7 @@ describe("bough.config", () => {
     ],
     ["bough.config.mjs", "export const x = 1;", "bough.config.mjs has no default export"],
     ["bough.config.mjs", "throw new Error('no luck');", "bough.config.mjs can't be loaded: no luck"],
+    ["bough.config.mjs", "throw new Error('no\\n  luck');", "bough.config.mjs can't be loaded: no luck"],
     ["bough.config.mjs", "export default { agents: { a: () => null } };", "bough.config.mjs: agents.a is an object."],
     [
       "bough.config.mjs",
@@ -238,6 +239,14 @@ describe("bough.config", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(sentence);
     expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("that never comes to its end is left at the first signal", async () => {
+    const cwd = project({ "bough.config.mjs": 'console.error("loading"); await new Promise(() => {});' });
+    const started = start(cwd, ["serve", "--port", "0"]);
+    await started.says("loading");
+    started.child.kill("SIGTERM");
+    expect(await started.ended).toMatchObject({ code: 130, stdout: "" });
   });
 
   test("with auth of its own lets in whom it knows, and no token", async () => {

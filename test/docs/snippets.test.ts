@@ -1,4 +1,5 @@
-// Docs can't lie: every block marked `js run` in the documentation is run as it stands, from the built package.
+// Docs can't lie: every block marked `js run` in the documentation is run as it stands, from the built package,
+// and prints what the comments behind `console.log` say.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -24,6 +25,7 @@ for (const page of ["README.md", ...guides]) {
         writeFileSync(join(place, "snippet.mjs"), code);
         const { stdout } = await run(process.execPath, ["snippet.mjs"], { cwd: place });
         expect(stdout).not.toBe("");
+        for (const [, shown] of code.matchAll(/console\.log\(.*\);? \/\/ (.+)$/gm)) expect(stdout).toContain(shown);
       } finally {
         rmSync(place, { recursive: true, force: true });
       }

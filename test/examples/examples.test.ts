@@ -52,8 +52,8 @@ const examples: Record<string, Example> = {
       /PRACTICAL +│ POETIC/,
       /peas and radishes.*│ Plant the slow tree/,
       /main +2 messages, the original/,
-      /practical +4 messages, forked from main after message 1 +\[chosen\]/,
-      /poetic +4 messages, forked from main after message 1/,
+      /practical +4 messages, forked from main after message 2 +\[chosen\]/,
+      /poetic +4 messages, forked from main after message 2/,
     ],
   },
   approval: {

@@ -105,7 +105,10 @@ test("an empty file becomes a database", async () => {
 test("a path that can't be opened is refused", async () => {
   const path = await freshPath();
   await expect(opened(`${path}/below`)).rejects.toMatchObject({ code: "store_unsupported" });
-  await expect(opened(`${path}-missing/bough.db`)).rejects.toMatchObject({ code: "store_unsupported" });
+  await expect(opened(`${path}-missing/bough.db`)).rejects.toMatchObject({
+    code: "store_unsupported",
+    message: `"${path}-missing/bough.db" can't be opened: there is no folder "${path}-missing".`,
+  });
 });
 
 test("the file has a write-ahead log and full sync", async () => {

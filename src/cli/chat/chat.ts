@@ -7,7 +7,7 @@ import { BoughError } from "../../base/errors.ts";
 import type { BoughEvent } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { type Terminal, visible } from "../terminal.ts";
-import { runSlash, type Talk } from "./commands.ts";
+import { type GoToOptions, runSlash, type Talk } from "./commands.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Input } from "./input.ts";
 import { Questioner } from "./questioner.ts";
@@ -75,14 +75,14 @@ export class Chat implements Talk {
     this.#questioner.stop();
   }
 
-  async goTo(place: BranchRef | undefined, { recent = 6 }: { recent?: number } = {}): Promise<void> {
+  async goTo(place: BranchRef | undefined, { recent = 6, isAsked = true }: GoToOptions = {}): Promise<void> {
     this.#place = place;
     this.#isInterrupted = false;
     if (!place) return;
     const { messages, before, open, interactions } = await this.conversation.look(place, recent);
-    this.screen.tell({ type: "place", ...place });
+    this.screen.tell({ type: "place", ...place }, { isAsked });
     const all = [...messages, ...(open ?? [])];
-    if (all.length > 0) this.screen.tell({ type: "history", messages: all, before });
+    if (all.length > 0) this.screen.tell({ type: "history", messages: all, before }, { isAsked });
     if (!open) return;
     this.screen.note("The last turn has no end yet; it goes on.");
     for (const interaction of interactions) this.#questioner.add(place, interaction);

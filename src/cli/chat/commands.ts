@@ -6,6 +6,13 @@ import { visible } from "../terminal.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Screen } from "./screen.ts";
 
+export interface GoToOptions {
+  /** How many messages to show. */
+  readonly recent?: number;
+  /** Whether a command said to go there; the place a chat begins at is told beside its answers. */
+  readonly isAsked?: boolean;
+}
+
 /** What commands use of a chat. */
 export interface Talk {
   readonly conversation: Conversation;
@@ -13,7 +20,7 @@ export interface Talk {
   /** Where the chat is; nothing before anything is said. */
   readonly place: BranchRef | undefined;
   /** Goes to a branch, and on with a turn that was left open there; without one, to a session to come. */
-  goTo(place: BranchRef | undefined, options?: { recent?: number }): Promise<void>;
+  goTo(place: BranchRef | undefined, options?: GoToOptions): Promise<void>;
   leave(): void;
 }
 

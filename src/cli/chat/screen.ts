@@ -1,6 +1,6 @@
 // Screen: what a chat shows. One is for people, one for scripts (json-screen.ts).
 
-import type { BoughEvent, Message, Part } from "../../events/index.ts";
+import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
 import { count, moment, type Terminal, visible } from "../terminal.ts";
 import type { BranchLine, SessionLine } from "./conversation.ts";
@@ -19,7 +19,8 @@ export type Finding =
 export interface Screen {
   /** An event of the branch, as it comes. */
   show(event: BoughEvent): void;
-  tell(finding: Finding): void;
+  /** What nobody asked for goes beside the conversation. */
+  tell(finding: Finding, options?: { readonly isAsked?: boolean }): void;
   ask(question: Question, form: Form): void;
   /** A line beside the conversation. */
   note(text: string): void;
@@ -41,6 +42,8 @@ export class TextScreen implements Screen {
   #flow: WordFlow | undefined;
   #isMidLine = false;
   #isReasoning = false;
+  /** Reasoning in a pipe, until it is whole. */
+  #thought = "";
   #waiting: (() => void)[] | undefined;
 
   constructor({ terminal, agentId, isInteractive }: { terminal: Terminal; agentId: string; isInteractive: boolean }) {
@@ -78,8 +81,9 @@ export class TextScreen implements Screen {
     for (const [i, line] of lines.entries()) this.#line("yellow", `${i === 0 ? "? " : "  "}${line}`);
   }
 
-  tell(finding: Finding): void {
-    for (const line of this.#linesOf(finding)) this.#terminal.print(line);
+  tell(finding: Finding, { isAsked = true }: { isAsked?: boolean } = {}): void {
+    const put = isAsked ? (line: string) => this.#terminal.print(line) : this.#aside;
+    for (const line of this.#linesOf(finding)) put(line);
   }
 
   #soon(show: () => void): void {
@@ -161,6 +165,10 @@ export class TextScreen implements Screen {
   #think(piece: string): void {
     if (!this.#isReasoning) this.#endLine();
     this.#isReasoning = true;
+    if (this.#speaker === undefined) {
+      this.#thought += safeText(piece);
+      return;
+    }
     this.#isMidLine = true;
     this.#terminal.write(this.#terminal.paint("dim", safeText(piece)));
   }
@@ -168,17 +176,16 @@ export class TextScreen implements Screen {
   /** Live events may be missed; what is in the log can't be. */
   #added({ id, role, content }: Extract<BoughEvent, { type: "message.added" }>): void {
     if (role !== "assistant") return;
-    const text = textOf({ content: content as string | readonly Part[] });
+    const text = textOf({ content });
     const shown = this.#message.id === id ? this.#message.text : "";
     if (text !== shown && text !== "") {
       if (!text.startsWith(shown)) this.#endLine();
       this.#speak(id, text.startsWith(shown) ? text.slice(shown.length) : text);
     }
     this.#endLine();
-    for (const part of typeof content === "string" ? [] : (content as readonly Part[])) {
+    for (const part of typeof content === "string" ? [] : content) {
       if (part.type !== "tool-call") continue;
-      const { toolName, input } = part as { toolName: string; input: unknown };
-      this.#line("dim", `> ${visible(toolName)} ${oneLine(input, this.#room)}`);
+      this.#line("dim", `> ${visible(part.toolName)} ${oneLine(part.input, this.#room)}`);
     }
   }
 
@@ -205,6 +212,8 @@ export class TextScreen implements Screen {
 
   #endLine(): void {
     this.#isReasoning = false;
+    if (this.#thought !== "") this.#aside(this.#terminal.paint("dim", this.#thought));
+    this.#thought = "";
     this.#put(this.#safe.end());
     this.#flow?.end();
     this.#flow = undefined;

@@ -51,7 +51,7 @@ export const chat = defineCommand({
     const talk = new Chat({ conversation, input, screen, terminal, signal });
     try {
       if (isInteractive) greet(call, conversation);
-      await talk.goTo(await placeOf(call, conversation));
+      await talk.goTo(await placeOf(call, conversation), { isAsked: false });
       await talk.talk();
     } finally {
       input.close();
@@ -66,11 +66,11 @@ export const chat = defineCommand({
 /** Half a minute or so: a person sees that it is lost and can leave, a script has to come to an end. */
 const scriptAttempts = 6;
 
-async function openConversation({ args }: ChatCall, isInteractive: boolean): Promise<Conversation> {
+async function openConversation({ args, signal }: ChatCall, isInteractive: boolean): Promise<Conversation> {
   const attempts = isInteractive ? Number.POSITIVE_INFINITY : scriptAttempts;
   if (args.url !== undefined) return openRemote(args.url, args, attempts);
   if (args.token !== undefined) throw misuse("--token goes with --url.");
-  const setup = await prepareSetup(args);
+  const setup = await prepareSetup(args, signal);
   const agentId = chooseAgent(args.agent, Object.keys(setup.agents));
   const store = await openOwnStore(setup.store);
   const about = [`${agentId}: ${setup.about[agentId]}`, `Kept in ${showStore(setup.store)}.`];

@@ -2,7 +2,7 @@ import { BoughError } from "../../base/errors.ts";
 import type { Store } from "../../log/store.ts";
 import type { RedisDurability } from "../../stores/redis/index.ts";
 import { isSafe, loadDriver } from "../../stores/sqlite/driver.ts";
-import { defineCommand, jsonArg } from "../command.ts";
+import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { chooseStore, showUrl, withStore } from "../store.ts";
 import { count, type Style, type Terminal, visible } from "../terminal.ts";
 import { packageVersion } from "../version.ts";
@@ -17,7 +17,7 @@ interface Finding {
 
 export const doctor = defineCommand({
   args: {
-    url: { type: "positional", valueHint: "URL", required: false, description: "the store (default: BOUGH_STORE)" },
+    ...storeWord,
     ...jsonArg,
   },
   examples: ["doctor", "doctor postgres://localhost/app", "doctor sqlite:./bough.db --json"],
@@ -65,7 +65,7 @@ async function sqlite(): Promise<Finding> {
 async function storeFindings(named: string | undefined): Promise<Finding[]> {
   let url: string;
   try {
-    url = chooseStore(named);
+    url = chooseStore(named, "its URL");
   } catch (error) {
     return [{ what: "Store", status: "warning", detail: "none named", advice: (error as Error).message }];
   }

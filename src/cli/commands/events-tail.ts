@@ -64,11 +64,22 @@ async function showAll(
 /** What every event of the branch has alike. */
 const envelope = new Set(["id", "sessionId", "branchId", "version", "channel", "direction"]);
 
+/** Ids say least to a person, so they come last, where the edge of the terminal may cut them off. */
+const ids = ["messageId", "turnId", "runId", "callId", "interactionId", "agentId"];
+
 /** Position, time, kind, and the rest as far as there is room. */
 function lineOf(terminal: Terminal, event: LogEvent): string {
   const { seq, type, at, ...more } = event as LogEvent & Record<string, unknown>;
-  const rest = Object.fromEntries(Object.entries(more).filter(([key]) => !envelope.has(key)));
+  const fields = Object.entries(more).filter(([key]) => !envelope.has(key));
+  fields.sort(([a], [b]) => ids.indexOf(a) - ids.indexOf(b));
+  const rest = Object.fromEntries(fields.map(([key, value]) => [key, key === "content" ? wordsOf(value) : value]));
   const start = `${String(seq).padStart(6)}  ${moment(at as number)}  ${type.padEnd(20)}  `;
   const room = Math.max(terminal.columns - start.length, 20);
   return start + terminal.paint("dim", shorten(visible(JSON.stringify(rest)), room));
+}
+
+/** Content that is one text is told as that text. */
+function wordsOf(content: unknown): unknown {
+  const [first, ...others] = Array.isArray(content) ? (content as { type?: string; text?: string }[]) : [];
+  return first?.type === "text" && others.length === 0 ? first.text : content;
 }

@@ -37,7 +37,7 @@ export const serve = defineCommand({
   ],
   async run(call) {
     const { args, terminal, signal } = call;
-    const setup = await prepareSetup(args);
+    const setup = await prepareSetup(args, signal);
     if (args.token !== undefined && setup.config.auth)
       throw misuse(`${setup.file} has auth, so --token lets nobody in.`);
     const address = addressOf(call, setup);

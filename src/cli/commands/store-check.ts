@@ -1,4 +1,4 @@
-import { defineCommand, jsonArg } from "../command.ts";
+import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { chooseStore, showUrl, withStore } from "../store.ts";
 import { count, printTable } from "../terminal.ts";
 
@@ -7,12 +7,12 @@ const settled = new Set(["repaired"]);
 
 export const storeCheck = defineCommand({
   args: {
-    url: { type: "positional", valueHint: "URL", required: false, description: "the store (default: BOUGH_STORE)" },
+    ...storeWord,
     ...jsonArg,
   },
   examples: ["store check sqlite:./bough.db", "store check ./sessions --json"],
   async run({ args, terminal }) {
-    const url = chooseStore(args.url);
+    const url = chooseStore(args.url, "its URL");
     const report = await withStore(url, {}, (store) => store.maintain());
     const open = report.problems.filter(({ code }) => !settled.has(code));
     if (args.json) {

@@ -1,15 +1,15 @@
-import { defineCommand, jsonArg } from "../command.ts";
+import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { chooseStore, showUrl, withStore } from "../store.ts";
 import { storeVersion } from "../store-version.ts";
 
 export const storeMigrate = defineCommand({
   args: {
-    url: { type: "positional", valueHint: "URL", required: false, description: "the store (default: BOUGH_STORE)" },
+    ...storeWord,
     ...jsonArg,
   },
   examples: ["store migrate postgres://localhost/app", "store migrate sqlite:./bough.db"],
   async run({ args, terminal }) {
-    const url = chooseStore(args.url);
+    const url = chooseStore(args.url, "its URL");
     const from = await storeVersion(url);
     // Opening is what migrates.
     const kind = await withStore(url, { create: true }, async (store) => store.kind);

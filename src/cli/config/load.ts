@@ -71,6 +71,7 @@ async function jitiImport(file: string): Promise<Import> {
 }
 
 function broken(file: string, error: unknown): BoughError {
-  const why = error instanceof Error ? error.message : String(error);
+  const said = error instanceof Error ? error.message : String(error);
+  const why = said.replace(/\nRequire stack:.*/s, "").replace(/\s+/g, " ");
   return new BoughError("invalid_argument", `${file} can't be loaded: ${why}`, { data: { file }, cause: error });
 }

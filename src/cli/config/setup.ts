@@ -2,6 +2,7 @@
 
 import type { ArgDef } from "citty";
 import type { AgentOptions } from "../../agent/index.ts";
+import { BoughError } from "../../base/errors.ts";
 import type { Store } from "../../log/store.ts";
 import { chooseOwnStore, showUrl } from "../store.ts";
 import { type CheckedConfig, checkConfig } from "./check.ts";
@@ -26,7 +27,21 @@ export interface Setup {
   readonly config: Omit<CheckedConfig, "agents" | "store">;
 }
 
-export async function prepareSetup(args: { config?: string | undefined; store?: string | undefined }): Promise<Setup> {
+interface SetupArgs {
+  readonly config?: string | undefined;
+  readonly store?: string | undefined;
+}
+
+/** A configuration is a program and may never come to its end; whoever wants to stop need not wait for it. */
+export function prepareSetup(args: SetupArgs, signal: AbortSignal): Promise<Setup> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new BoughError("aborted", "Stopped."));
+    signal.addEventListener("abort", stop, { once: true });
+    prepare(args).then(resolve, reject);
+  });
+}
+
+async function prepare(args: SetupArgs): Promise<Setup> {
   const loaded = await loadConfigFile(args.config);
   if (!loaded) {
     const { options, about } = await demoAgent();

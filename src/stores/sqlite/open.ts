@@ -5,7 +5,8 @@
 //   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
 //       file tell whose it is without SQLite touching it.
 
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -98,6 +99,12 @@ function markAsOurs(connection: Connection, path: string): void {
  * of this process holds on the file, and with them what that connection has acknowledged.
  */
 function checkFile(driver: Driver, path: string): void {
+  const folder = dirname(path);
+  if (!existsSync(folder)) {
+    throw new BoughError("store_unsupported", `"${path}" can't be opened: there is no folder "${folder}".`, {
+      data: { path },
+    });
+  }
   const mark = markOf(driver, path);
   if (mark === undefined || mark === applicationId) return;
   // An empty file is nobody's.
