@@ -17,7 +17,7 @@ import {
   placeBranch,
   treeOf,
 } from "./branch.ts";
-import { whileFree } from "./claims.ts";
+import { removeUnheld, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
 import { needBranch } from "./views.ts";
@@ -147,7 +147,7 @@ export async function deleteBranch(
       data: { ...ref },
     });
   }
-  const removed = await context.store.deleteBranch(ref, options);
+  const removed = await removeUnheld(context, ref, () => context.store.deleteBranch(ref, options));
   for (const branchId of removed) context.views.forget({ sessionId: ref.sessionId, branchId });
   return removed;
 }

@@ -4,6 +4,7 @@ import { checkId } from "../base/ids.ts";
 import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
 import { refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, readBack } from "../log/journal.ts";
+import { removeUnheld } from "./claims.ts";
 import type { Context } from "./context.ts";
 
 /** The branch every session begins with; it can't be deleted. */
@@ -78,10 +79,10 @@ export async function updateSession(
   return describeSession(await store.updateSession(sessionId, patch, options));
 }
 
-export async function deleteSession({ store, views }: Context, sessionId: string): Promise<void> {
+export async function deleteSession(context: Context, sessionId: string): Promise<void> {
   checkId(sessionId, "session");
-  await store.deleteSession(sessionId);
-  views.forgetSession(sessionId);
+  await removeUnheld(context, { sessionId }, () => context.store.deleteSession(sessionId));
+  context.views.forgetSession(sessionId);
 }
 
 function describeSession({ activeAt, ...record }: SessionRecord): Session {

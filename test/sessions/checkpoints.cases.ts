@@ -261,6 +261,66 @@ export function checkpointCases(test: Case): void {
     });
 
     test("spares a session that somebody took up after it was found inactive", async ({ sessions, other, clock }) => {
+      for (const wrong of [Number.NaN, new Date(Number.NaN), "2026-01-01"]) {
+        await refused(sessions.deleteOlderThan(wrong as number), "invalid_argument");
+      }
+    });
+
+    test("goes on when others delete sessions and branches meanwhile", async ({ sessions, other }) => {
+      for (const id of ["s", "t", "u"]) {
+        await sessions.createSession(id);
+        for (const branchId of ["main", "b"]) {
+          if (branchId === "b") await sessions.createBranch(id, { branchId });
+          await sessions.saveCheckpoint({ sessionId: id, branchId }, { id: "old" });
+        }
+      }
+      const wrap = (store: Store) =>
+        new Proxy(store, {
+          get(target, key) {
+            const member = Reflect.get(target, key, target);
+            if (typeof member !== "function") return member;
+            return async (...given: unknown[]) => {
+              const [first] = given as [{ sessionId: string; branchId: string } | string];
+              if (key === "listBranches" && first === "t") await sessions.deleteSession("t");
+              const isLater = typeof first === "object" && first.sessionId === "u" && first.branchId === "b";
+              if (key === "listCheckpoints" && isLater) await sessions.deleteBranch("u", "b");
+              return member.apply(target, given);
+            };
+          },
+        });
+      expect(await (await other({ wrap })).deleteOlderThan(Number.POSITIVE_INFINITY)).toBe(3);
+      expect(await sessions.listCheckpoints(s)).toEqual([]);
+    });
+
+    test("knows ids that can be ones", async ({ sessions }) => {
+      for (const wrong of [undefined, 5, ""] as never[]) {
+        await refused(sessions.pruneCheckpoints(wrong), "invalid_argument");
+        await refused(sessions.deleteCheckpoints(wrong, ["c"]), "invalid_argument");
+        await refused(sessions.listCheckpoints({ sessionId: wrong }), "invalid_argument");
+      }
+    });
+
+    test("takes claims of dead processes for what they are", async ({ sessions, other }) => {
+      const dead = await other({ owner: deadOwner() });
+      for (const id of ["s", "t"]) {
+        await sessions.createSession(id);
+        for (const branchId of ["b", "c"]) {
+          await sessions.createBranch(id, { branchId });
+          await dead.beginTurn({ sessionId: id, branchId }, "never finished");
+        }
+      }
+      const turn = await sessions.beginTurn(on("main"), "under way");
+      expect(await sessions.deleteBranch("s", "b")).toEqual(["b"]);
+      await refused(sessions.deleteSession("s"), "run_active");
+      // What stands in the way of nothing is left for its recovery.
+      expect((await sessions.store.listRuns({ sessionId: "s" })).map(({ branchId }) => branchId).toSorted()).toEqual([
+        "c",
+        "main",
+      ]);
+      await turn.commit();
+      await sessions.deleteSession("s");
+      expect((await sessions.listSessions()).sessions.map(({ id }) => id)).toEqual(["t"]);
+      await sessions.deleteSession("t");
       for (const id of ["a", "b"]) await sessions.createSession(id);
       clock.advance(1000);
       let spared = "";
