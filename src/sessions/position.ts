@@ -39,6 +39,12 @@ export async function resolvePosition(
   target: Target,
   options: { goBack?: boolean } = {},
 ): Promise<Position> {
+  const said = Object.entries(target).filter(([, point]) => point !== undefined);
+  if (said.length > 1) {
+    throw new BoughError("invalid_argument", "Say one point: a message, an index, or a position.", {
+      data: { ...ref, ...Object.fromEntries(said) },
+    });
+  }
   if (target.seq !== undefined) return positionAt(context, ref, view, target.seq, options);
   const count = await countUpTo(context, ref, view, target);
   if (count === 0) return { seq: beforeFirstTurn(view), messages: 0, dangles: false };
