@@ -52,6 +52,8 @@ export function checkpointCases(test: Case): void {
       ]);
       await refused(sessions.saveCheckpoint(main, { id: "c1" }), "checkpoint_exists", { checkpointId: "c1" });
       await refused(sessions.saveCheckpoint(main, { id: "" }), "invalid_argument");
+      await refused(sessions.saveCheckpoint(main, { step: Number.NaN }), "invalid_argument");
+      await refused(sessions.saveCheckpoint(main, { label: "x".repeat(70_000) }), "limit_exceeded");
       expect((await sessions.saveCheckpoint(main)).id).not.toBe("");
     });
 
@@ -130,6 +132,24 @@ export function checkpointCases(test: Case): void {
       expect(resultsIn(fork.messages)).toEqual(part);
       const back = await sessions.loadAtCheckpoint(main, "c", { ifStale: "revert" });
       expect(resultsIn(back.messages)).toEqual(part);
+    });
+
+    test("taken inside a turn is stale once the turn went on to the next", async ({ sessions, other }) => {
+      await sessions.createSession("s");
+      const dead = await other({ owner: deadOwner() });
+      const turn = await dead.beginTurn(main, [says("user", "go", "q")]);
+      for (const n of [1, 2]) {
+        await turn.add(asks(`ask${n}`, `k${n}`));
+        await turn.toolReturned(result(`k${n}`));
+        await dead.saveCheckpoint(main, { id: `c${n}` });
+      }
+      await turn.add(asks("ask3", "k3"));
+      expect((await sessions.loadAtCheckpoint(main, "c2")).uncommittedTurn?.messages).toHaveLength(6);
+      await refused(sessions.loadAtCheckpoint(main, "c1"), "checkpoint_stale");
+      const fork = await sessions.loadAtCheckpoint(main, "c1", { ifStale: "fork", newBranchId: "f" });
+      expect(idsOf(fork.messages)).toEqual(["q", "ask1", "ask1.tools"]);
+      const back = await sessions.loadAtCheckpoint(main, "c1", { ifStale: "revert" });
+      expect(idsOf(back.messages)).toEqual(["q", "ask1", "ask1.tools"]);
     });
 
     test("is not stale for a rename, and is for a revert or a hard compaction", async ({ sessions, store }) => {
@@ -241,26 +261,6 @@ export function checkpointCases(test: Case): void {
       expect(await sessions.deleteOlderThan(new Date(clock.now()))).toBe(2);
       expect(await manifest(sessions)).toEqual(["new"]);
       expect((await sessions.getSession("t")).id).toBe("t");
-    });
-
-    test("deletes sessions without activity, after a look at which they would be", async ({ sessions, clock }) => {
-      for (const id of ["old", "running", "fresh", "just"]) await sessions.createSession(id);
-      const turn = await sessions.beginTurn({ sessionId: "running" }, "long", { leaseMs: 10_000 });
-      clock.advance(1000);
-      await talk(sessions, { sessionId: "fresh" }, 1);
-      const dry = await sessions.deleteInactiveSessions({ olderThan: 500, dryRun: true });
-      expect([dry.count, dry.sessionIds.toSorted()]).toEqual([2, ["just", "old"]]);
-      expect((await sessions.listSessions()).sessions).toHaveLength(4);
-      expect(await sessions.deleteInactiveSessions({ olderThan: 1000 })).toEqual({ count: 0, sessionIds: [] });
-      const gone = await sessions.deleteInactiveSessions({ olderThan: 999 });
-      expect({ ...gone, sessionIds: gone.sessionIds.toSorted() }).toEqual({ count: 2, sessionIds: ["just", "old"] });
-      expect((await sessions.listSessions()).sessions.map(({ id }) => id).toSorted()).toEqual(["fresh", "running"]);
-      await turn.commit();
-      await refused(sessions.deleteInactiveSessions({ olderThan: -1 }), "invalid_argument");
-      await refused(sessions.deleteInactiveSessions({ olderThan: Number.NaN }), "invalid_argument");
-    });
-
-    test("spares a session that somebody took up after it was found inactive", async ({ sessions, other, clock }) => {
       for (const wrong of [Number.NaN, new Date(Number.NaN), "2026-01-01"]) {
         await refused(sessions.deleteOlderThan(wrong as number), "invalid_argument");
       }
@@ -321,6 +321,26 @@ export function checkpointCases(test: Case): void {
       await sessions.deleteSession("s");
       expect((await sessions.listSessions()).sessions.map(({ id }) => id)).toEqual(["t"]);
       await sessions.deleteSession("t");
+    });
+
+    test("deletes sessions without activity, after a look at which they would be", async ({ sessions, clock }) => {
+      for (const id of ["old", "running", "fresh", "just"]) await sessions.createSession(id);
+      const turn = await sessions.beginTurn({ sessionId: "running" }, "long", { leaseMs: 10_000 });
+      clock.advance(1000);
+      await talk(sessions, { sessionId: "fresh" }, 1);
+      const dry = await sessions.deleteInactiveSessions({ olderThan: 500, dryRun: true });
+      expect([dry.count, dry.sessionIds.toSorted()]).toEqual([2, ["just", "old"]]);
+      expect((await sessions.listSessions()).sessions).toHaveLength(4);
+      expect(await sessions.deleteInactiveSessions({ olderThan: 1000 })).toEqual({ count: 0, sessionIds: [] });
+      const gone = await sessions.deleteInactiveSessions({ olderThan: 999 });
+      expect({ ...gone, sessionIds: gone.sessionIds.toSorted() }).toEqual({ count: 2, sessionIds: ["just", "old"] });
+      expect((await sessions.listSessions()).sessions.map(({ id }) => id).toSorted()).toEqual(["fresh", "running"]);
+      await turn.commit();
+      await refused(sessions.deleteInactiveSessions({ olderThan: -1 }), "invalid_argument");
+      await refused(sessions.deleteInactiveSessions({ olderThan: Number.NaN }), "invalid_argument");
+    });
+
+    test("spares a session that somebody took up after it was found inactive", async ({ sessions, other, clock }) => {
       for (const id of ["a", "b"]) await sessions.createSession(id);
       clock.advance(1000);
       let spared = "";
