@@ -20,13 +20,17 @@ export interface NewContent {
 }
 
 export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
-  const ref = await resolveBranch(context, scope);
-  const { bytes, mediaType = "application/octet-stream", name } = content;
-  if (!(bytes instanceof Uint8Array)) throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");
+  const { mediaType = "application/octet-stream", name } = content;
+  if (!(content.bytes instanceof Uint8Array)) {
+    throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");
+  }
   for (const said of name === undefined ? [mediaType] : [mediaType, name]) {
     if (typeof said !== "string") throw new BoughError("invalid_argument", "A media type and a name are texts.");
     encodeJson(said, "What is said about content", metadataLimits);
   }
+  // Before anything is waited for: the caller may use its own for something else, and the id is that of these.
+  const bytes = new Uint8Array(content.bytes);
+  const ref = await resolveBranch(context, scope);
   const id = await sha256(bytes);
   const record = await context.store.putContent(ref, { id, bytes, mediaType, ...(name !== undefined && { name }) });
   return withUri(record);

@@ -27,6 +27,10 @@ export function contentCases(test: Case): void {
       for (const name of [put.id, put.uri]) {
         expect(new TextDecoder().decode((await sessions.getContent(main, name)).bytes)).toBe("hello");
       }
+      const given = bytes("before");
+      const putting = sessions.putContent(main, { bytes: given });
+      given.fill(0);
+      expect(new TextDecoder().decode((await sessions.getContent(main, (await putting).id)).bytes)).toBe("before");
       for (const wrong of ["text", [1], new ArrayBuffer(1), new Uint16Array(1), undefined] as never[]) {
         await refused(sessions.putContent(main, { bytes: wrong }), "invalid_argument");
       }
