@@ -76,14 +76,18 @@ async function viewAt(context: Context, ref: BranchRef, seq: number | undefined)
 /** The manifest, newest first: of one branch, or of every branch of the session. */
 export async function listCheckpoints(context: Context, scope: Scope): Promise<Checkpoint[]> {
   checkId(scope.sessionId, "session");
-  const refs =
-    scope.branchId === undefined
-      ? await context.store.listBranches(scope.sessionId)
-      : [await resolveBranch(context, scope)];
-  const lists = await Promise.all(
-    refs.map(async (ref) => (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record))),
+  const list = async (ref: BranchRef) =>
+    (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record));
+  if (scope.branchId !== undefined) return list(await resolveBranch(context, scope));
+  // A branch that is deleted while the others are looked at has none any more.
+  const listed = (await context.store.listBranches(scope.sessionId)).map((ref) =>
+    list(ref).catch((error: unknown): Checkpoint[] => {
+      if (BoughError.is(error, "branch_not_found")) return [];
+      throw error;
+    }),
   );
-  return refs.length === 1 ? lists[0]! : lists.flat().sort((a, b) => b.createdAt - a.createdAt || b.seq - a.seq);
+  const lists = await Promise.all(listed);
+  return lists.length === 1 ? lists[0]! : lists.flat().sort((a, b) => b.createdAt - a.createdAt || b.seq - a.seq);
 }
 
 /**
