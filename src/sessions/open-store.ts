@@ -8,7 +8,10 @@ import type { Store } from "../log/store.ts";
  * loaded only when they are asked for.
  */
 export async function openStore(store: Store | string | undefined, options: { clock: Clock }): Promise<Store> {
-  if (typeof store === "object") return store;
+  if (typeof store === "object" && store !== null) return store;
+  if (store !== undefined && typeof store !== "string") {
+    throw new BoughError("store_unsupported", "A store is an object, a directory or a URL.");
+  }
   if (store === undefined || store === "memory:")
     return (await import("../stores/memory/index.ts")).memoryStore(options);
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(store)?.[1]?.toLowerCase();
@@ -38,7 +41,7 @@ export async function openStore(store: Store | string | undefined, options: { cl
  * tried again by whoever comes next; one that was closed stays closed, used before or not.
  */
 export function lazyStore(store: Store | string | undefined, options: { clock: Clock }): Store {
-  if (typeof store === "object") return store;
+  if (typeof store === "object" && store !== null) return store;
   type Method = (...given: unknown[]) => unknown;
   type Methods = Readonly<Record<string, Method>>;
   let opened: Methods | undefined;
@@ -76,7 +79,12 @@ export function lazyStore(store: Store | string | undefined, options: { clock: C
   });
 }
 
-/** "sqlite:./a.db", "sqlite:///a.db" and "file:./dir" name paths; anything without a scheme is one. */
-function pathOf(store: string): string {
-  return store.replace(/^(sqlite|file):(\/\/(?=\/))?/i, "");
+/**
+ * The path that a store's name means: "sqlite:./a.db", "sqlite://./a.db", "sqlite:///a.db" and "file:./dir" have one; what
+ * has no scheme is one. No path is no place: it would be the working directory, or a file that is gone when it is closed.
+ */
+export function pathOf(store: string): string {
+  const path = store.replace(/^(sqlite|file):(\/\/)?/i, "");
+  if (path.trim() !== "") return path;
+  throw new BoughError("store_unsupported", `"${store}" names no place for a store.`, { data: { store } });
 }
