@@ -112,7 +112,7 @@ export async function loadAtCheckpoint(
     return loadBranch(context, { sessionId: ref.sessionId, branchId: id });
   }
   if (ifStale === "revert") {
-    await revertBranch(context, { ...ref, toSeq: checkpoint.seq, checkpointId });
+    await revertBranch(context, { ...ref, checkpointId });
     return loadBranch(context, ref);
   }
   throw new BoughError(
@@ -149,9 +149,7 @@ async function findCheckpoint(
   const all = (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record));
   const at = all.findIndex(({ id }) => id === checkpointId);
   if (at >= 0) return { checkpoint: all[at]!, newer: all.slice(0, at) };
-  throw new BoughError("checkpoint_not_found", `Branch "${ref.branchId}" has no checkpoint "${checkpointId}".`, {
-    data: { ...ref, checkpointId },
-  });
+  throw refuse.checkpointNotFound(ref, checkpointId);
 }
 
 /**
