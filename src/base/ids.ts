@@ -44,7 +44,9 @@ const maxIdLength = 256;
 /** Refuses what can't be an id: empty, too long, with control characters, or not well-formed Unicode. */
 export function checkId(id: unknown, what: string): asserts id is string {
   const fail = (why: string) => {
-    throw new BoughError("invalid_argument", `A ${what} id ${why}.`, { data: { what, id } });
+    throw new BoughError("invalid_argument", `${/^[aeiou]/.test(what) ? "An" : "A"} ${what} id ${why}.`, {
+      data: { what, id },
+    });
   };
   if (typeof id !== "string") return fail("must be a string");
   if (id.length === 0) return fail("can't be empty");

@@ -156,6 +156,14 @@ describe("mergePatch", () => {
   });
 });
 
+test("in a merge patch and in the difference of two objects, a key without a value is not there", () => {
+  const without = { a: undefined } as unknown as JsonObject;
+  expect(mergePatch({ a: 1 }, without)).toStrictEqual({ a: 1 });
+  expect(mergePatch({}, without)).toStrictEqual({});
+  expect(diffPatch({ a: 1 }, without)).toStrictEqual({ a: null });
+  expect(diffPatch({}, without)).toStrictEqual({});
+});
+
 describe("diffPatch", () => {
   const flat = fc.dictionary(
     fc.constantFrom("a", "b", "c", "d", ""),

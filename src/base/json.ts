@@ -35,6 +35,13 @@ export function encodeJson(value: unknown, what: string, limits: JsonLimits): st
   return text;
 }
 
+/** The same for a merge patch or a record: an object. Returns a copy that shares nothing with it. */
+export function checkedObject(value: unknown, what: string, limits: JsonLimits): JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) invalid(what, "it is no object");
+  encodeJson(value, what, limits);
+  return copyJson(value as JsonObject);
+}
+
 /** Refuses values that JSON can't carry (undefined inside arrays, NaN, functions, class instances, cycles) or that are too deep. */
 export function checkJson(value: unknown, what: string, limits: Pick<JsonLimits, "depth" | "forbidden">): void {
   checkAt(value, what, limits.depth, limits.forbidden);
@@ -66,12 +73,15 @@ function checkAt(value: unknown, what: string, depthLeft: number, forbidden: Rea
   }
 }
 
-/** A merge patch one level deep: keys are added or overwritten, `null` removes. Returns a new object. */
+/**
+ * A merge patch one level deep: keys are added or overwritten, `null` removes, `undefined` says nothing. Returns a new
+ * object.
+ */
 export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   const result: JsonObject = { ...target };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key];
-    else result[key] = value;
+    else if (value !== undefined) result[key] = value;
   }
   return result;
 }
@@ -92,11 +102,12 @@ export function copyJson<T extends Json>(value: T): T {
   return copy as T;
 }
 
-/** The patch that turns `from` into `to`. */
+/** The patch that turns `from` into `to`, where a key without a value is not there. */
 export function diffPatch(from: JsonObject, to: JsonObject): JsonObject {
   const patch: JsonObject = {};
-  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch[key] = null;
+  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key) || to[key] === undefined) patch[key] = null;
   for (const [key, value] of Object.entries(to)) {
+    if (value === undefined) continue;
     if (!Object.hasOwn(from, key) || JSON.stringify(from[key]) !== JSON.stringify(value)) patch[key] = value;
   }
   return patch;

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Store } from "../log/store.ts";
-import { openStore } from "../sessions/open-store.ts";
+import { openStore, pathOf } from "../sessions/open-store.ts";
 import { paths } from "../stores/file/layout.ts";
 import { misuse } from "./command.ts";
 
@@ -38,7 +38,7 @@ export async function openOwnStore(store: Store | string, { clock = systemClock 
 export function placeOf(url: string): { kind: "sqlite" | "file"; path: string } | undefined {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
   const kind = scheme === undefined || scheme === "file" ? "file" : scheme === "sqlite" ? "sqlite" : undefined;
-  return kind && { kind, path: resolve(url.replace(/^(sqlite|file):(\/\/(?=\/))?/i, "")) };
+  return kind && { kind, path: resolve(pathOf(url)) };
 }
 
 /** The URL without its password. */

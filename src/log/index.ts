@@ -1,3 +1,4 @@
+export * from "./asked.ts";
 export * from "./cursor.ts";
 export * from "./decide.ts";
 export * from "./hearers.ts";

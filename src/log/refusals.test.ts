@@ -30,6 +30,12 @@ const all: { [K in keyof typeof refuse]: [BoughError, string, Record<string, unk
   epochStale: [refuse.epochStale(ref, 3), "epoch_stale", { ...ref, epoch: 3 }, false],
   runActive: [refuse.runActive(claim), "run_active", { ...ref, runId: "r", owner: "o", epoch: 3, expiresAt: 2 }, true],
   checkpointExists: [refuse.checkpointExists(ref, "c"), "checkpoint_exists", { ...ref, checkpointId: "c" }, false],
+  checkpointNotFound: [
+    refuse.checkpointNotFound(ref, "c"),
+    "checkpoint_not_found",
+    { ...ref, checkpointId: "c" },
+    false,
+  ],
   nothingToAppend: [refuse.nothingToAppend(), "invalid_argument", {}, false],
   nothingToRelease: [refuse.nothingToRelease(), "invalid_argument", {}, false],
   badCursor: [refuse.badCursor(), "invalid_argument", {}, false],

@@ -58,6 +58,10 @@ export const refuse = {
     new BoughError("checkpoint_exists", `Branch "${branchId}" has a checkpoint "${checkpointId}" already.`, {
       data: { sessionId, branchId, checkpointId },
     }),
+  checkpointNotFound: ({ sessionId, branchId }: BranchRef, checkpointId: string) =>
+    new BoughError("checkpoint_not_found", `Branch "${branchId}" has no checkpoint "${checkpointId}".`, {
+      data: { sessionId, branchId, checkpointId },
+    }),
   nothingToAppend: () => new BoughError("invalid_argument", "An append needs at least one event."),
   nothingToRelease: () => new BoughError("invalid_argument", "A release needs the epoch or the claim it gives back."),
   badCursor: () => new BoughError("invalid_argument", "That is not a cursor of a session list."),

@@ -4,10 +4,9 @@
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
-import { whileFree } from "../sessions/claims.ts";
+import { isHeld, whileFree } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { defaultReason } from "./endings.ts";
-import { isHeld } from "./recovery.ts";
 
 /** What came of asking for an interruption. */
 export interface InterruptOutcome {

@@ -1,9 +1,9 @@
 // Recovery: which turns of a store were left open, and who could take them up.
 
-import { ownerIsDead } from "../base/owner.ts";
-import type { BranchRef, RunClaim } from "../log/store.ts";
+import type { BranchRef } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
+import { isHeld } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { isOver } from "../sessions/interactions.ts";
 
@@ -88,11 +88,6 @@ async function heldBranches(context: Context, sessionId: string | undefined): Pr
   const claims = await context.store.listRuns(sessionId === undefined ? {} : { sessionId });
   const now = context.clock.now();
   return new Set(claims.filter((claim) => isHeld(claim, now)).map(keyOf));
-}
-
-/** Whether somebody works under this claim, as far as this process can tell. */
-export function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
-  return expiresAt > now && !ownerIsDead(owner);
 }
 
 /** Newest activity first; none of those whose last one was before `activeSince`. */

@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import { encodeJson, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
 import { encodeDrafts, readBack } from "../log/journal.ts";
@@ -17,7 +17,7 @@ import {
   placeBranch,
   treeOf,
 } from "./branch.ts";
-import { whileFree } from "./claims.ts";
+import { removeUnheld, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
 import { needBranch } from "./views.ts";
@@ -147,7 +147,7 @@ export async function deleteBranch(
       data: { ...ref },
     });
   }
-  const removed = await context.store.deleteBranch(ref, options);
+  const removed = await removeUnheld(context, ref, () => context.store.deleteBranch(ref, options));
   for (const branchId of removed) context.views.forget({ sessionId: ref.sessionId, branchId });
   return removed;
 }
@@ -165,8 +165,9 @@ function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof 
       .filter((key) => details[key] !== undefined)
       .map((key) => [key, details[key]]),
   );
-  encodeJson(said, "What is said about a branch", metadataLimits);
-  return said as Partial<Pick<T, keyof BranchPatch>>;
+  if (said.metadata !== undefined) checkedObject(said.metadata, "Branch metadata", metadataLimits);
+  const checked: BranchPatch = checkedObject(said, "What is said about a branch", metadataLimits);
+  return checked as Partial<Pick<T, keyof BranchPatch>>;
 }
 
 async function locate(

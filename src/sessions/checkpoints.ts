@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
 import { type BranchRef, type CheckpointRecord, refuse } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import type { Branch, BranchInfo } from "./branch.ts";
@@ -60,6 +60,7 @@ export async function saveCheckpoint(
     ...(view.open && { turnId: view.open.id }),
     ...(label !== undefined && { label }),
   };
+  encodeJson(data, "A checkpoint", metadataLimits);
   const record = await context.store.saveCheckpoint(ref, { id, seq: view.seq, data });
   if (retention) await applyRetention(context, ref, retention);
   return describe(ref, record);
@@ -74,14 +75,19 @@ async function viewAt(context: Context, ref: BranchRef, seq: number | undefined)
 
 /** The manifest, newest first: of one branch, or of every branch of the session. */
 export async function listCheckpoints(context: Context, scope: Scope): Promise<Checkpoint[]> {
-  const refs =
-    scope.branchId === undefined
-      ? await context.store.listBranches(scope.sessionId)
-      : [await resolveBranch(context, scope)];
-  const lists = await Promise.all(
-    refs.map(async (ref) => (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record))),
+  checkId(scope.sessionId, "session");
+  const list = async (ref: BranchRef) =>
+    (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record));
+  if (scope.branchId !== undefined) return list(await resolveBranch(context, scope));
+  // A branch that is deleted while the others are looked at has none any more.
+  const listed = (await context.store.listBranches(scope.sessionId)).map((ref) =>
+    list(ref).catch((error: unknown): Checkpoint[] => {
+      if (BoughError.is(error, "branch_not_found")) return [];
+      throw error;
+    }),
   );
-  return refs.length === 1 ? lists[0]! : lists.flat().sort((a, b) => b.createdAt - a.createdAt || b.seq - a.seq);
+  const lists = await Promise.all(listed);
+  return lists.length === 1 ? lists[0]! : lists.flat().sort((a, b) => b.createdAt - a.createdAt || b.seq - a.seq);
 }
 
 /**
@@ -96,9 +102,9 @@ export async function loadAtCheckpoint(
   fork: (request: ForkRequest) => Promise<BranchInfo> = (request) => forkBranch(context, request),
 ): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
-  const checkpoint = await findCheckpoint(context, ref, checkpointId);
+  const { checkpoint, newer } = await findCheckpoint(context, ref, checkpointId);
   const { view } = await context.views.load(ref);
-  if (!isStale(view, checkpoint)) return loadBranch(context, ref);
+  if (!isStale(view, checkpoint, newer)) return loadBranch(context, ref);
   const { ifStale = "refuse", newBranchId } = options;
   if (ifStale === "fork") {
     const request = { ...ref, fromSeq: checkpoint.seq, ...(newBranchId !== undefined && { newBranchId }) };
@@ -106,7 +112,7 @@ export async function loadAtCheckpoint(
     return loadBranch(context, { sessionId: ref.sessionId, branchId: id });
   }
   if (ifStale === "revert") {
-    await revertBranch(context, { ...ref, toSeq: checkpoint.seq, checkpointId });
+    await revertBranch(context, { ...ref, checkpointId });
     return loadBranch(context, ref);
   }
   throw new BoughError(
@@ -135,17 +141,28 @@ export async function clearTurnCheckpoints(
   return doomed.length > 0 ? context.store.deleteCheckpoints(ref, doomed) : 0;
 }
 
-async function findCheckpoint(context: Context, ref: BranchRef, checkpointId: string): Promise<Checkpoint> {
-  const record = (await context.store.listCheckpoints(ref)).find(({ id }) => id === checkpointId);
-  if (record) return describe(ref, record);
-  throw new BoughError("checkpoint_not_found", `Branch "${ref.branchId}" has no checkpoint "${checkpointId}".`, {
-    data: { ...ref, checkpointId },
-  });
+async function findCheckpoint(
+  context: Context,
+  ref: BranchRef,
+  checkpointId: string,
+): Promise<{ checkpoint: Checkpoint; newer: Checkpoint[] }> {
+  const all = (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record));
+  const at = all.findIndex(({ id }) => id === checkpointId);
+  if (at >= 0) return { checkpoint: all[at]!, newer: all.slice(0, at) };
+  throw refuse.checkpointNotFound(ref, checkpointId);
 }
 
-/** A checkpoint inside a turn is current while that turn is open; one between turns, until the next turn begins. */
-function isStale(view: BranchView, { turnId, seq, messageIndex }: Checkpoint): boolean {
-  if (turnId !== undefined) return view.open?.id !== turnId;
+/**
+ * A checkpoint inside a turn is current while that turn is open: what the log has after the newest one is what a crash left
+ * behind, and is taken up with it. An earlier one, with fewer messages, was moved past. One between turns is current until
+ * the next turn begins.
+ */
+function isStale(view: BranchView, checkpoint: Checkpoint, newer: readonly Checkpoint[]): boolean {
+  const { turnId, seq, messageIndex } = checkpoint;
+  if (turnId !== undefined) {
+    const isPassed = newer.some((each) => each.turnId === turnId && each.messageIndex > messageIndex);
+    return isPassed || view.open?.id !== turnId;
+  }
   const newest = view.open ?? view.staged.at(-1) ?? view.turns.at(-1);
   const isCompacted = view.compactions.some((each) => each.retention === "hard" && each.seq > seq);
   return (newest !== undefined && newest.from > seq) || isCompacted || completeMessages(view) !== messageIndex;

@@ -3,11 +3,11 @@
 import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
 import type { Draft } from "../events/index.ts";
+import { type AppendOptions, type BranchRef, type ClaimOptions, type RunClaim, withDescendants } from "../log/index.ts";
 import type { Written } from "../log/journal.ts";
-import type { AppendOptions, BranchRef, ClaimOptions } from "../log/store.ts";
 import { turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
-import type { Context } from "./context.ts";
+import type { Context, Scope } from "./context.ts";
 
 /** How long a claim holds without being renewed. */
 export const defaultLeaseMs = 30_000;
@@ -50,5 +50,34 @@ export async function whileFree(
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
     }
+  }
+}
+
+/** Whether somebody works under this claim, as far as this process can tell. */
+export function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
+  return expiresAt > now && !ownerIsDead(owner);
+}
+
+/**
+ * Removes a branch with its descendants, or without a branch all of the session. Claims of processes that are known to be
+ * dead don't stand against it: they are given back first, all of them or, while somebody works under one, none.
+ */
+export async function removeUnheld<T>(
+  { store, clock }: Context,
+  { sessionId, branchId }: Scope,
+  remove: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await remove();
+  } catch (error) {
+    if (!BoughError.is(error, "run_active")) throw error;
+    const all = await store.listBranches(sessionId);
+    const doomed = new Set(
+      (branchId === undefined ? all : withDescendants(all, branchId)).map((each) => each.branchId),
+    );
+    const claims = (await store.listRuns({ sessionId })).filter((claim) => doomed.has(claim.branchId));
+    if (claims.some((claim) => isHeld(claim, clock.now()))) throw error;
+    for (const claim of claims) await store.releaseRun(claim, claim);
+    return await remove();
   }
 }

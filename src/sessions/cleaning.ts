@@ -1,7 +1,9 @@
 // Cleaning up: checkpoints and sessions that nobody needs any more. Facts go only with their session or branch.
 
 import { BoughError } from "../base/errors.ts";
-import type { SessionRecord } from "../log/store.ts";
+import { checkId } from "../base/ids.ts";
+import type { BranchRef, CheckpointRecord, SessionRecord, Store } from "../log/store.ts";
+import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { deleteSession, getSession } from "./session.ts";
 
@@ -14,12 +16,8 @@ export async function pruneCheckpoints(
   if (!Number.isInteger(keepLatest) || keepLatest < 0) {
     throw new BoughError("invalid_argument", "keepLatest is a number of checkpoints.");
   }
-  let removed = 0;
-  for (const branch of await store.listBranches(sessionId)) {
-    const surplus = (await store.listCheckpoints(branch)).slice(keepLatest).map(({ id }) => id);
-    if (surplus.length > 0) removed += await store.deleteCheckpoints(branch, surplus);
-  }
-  return removed;
+  checkId(sessionId, "session");
+  return removeCheckpoints(store, sessionId, (all) => all.slice(keepLatest));
 }
 
 /** Removes checkpoints by id, on whichever branch of the session they are; returns how many were there. */
@@ -28,26 +26,48 @@ export async function deleteCheckpoints(
   sessionId: string,
   ids: readonly string[],
 ): Promise<number> {
-  let removed = 0;
-  for (const branch of await store.listBranches(sessionId)) removed += await store.deleteCheckpoints(branch, ids);
-  return removed;
+  checkId(sessionId, "session");
+  const doomed = new Set(ids);
+  return removeCheckpoints(store, sessionId, (all) => all.filter(({ id }) => doomed.has(id)));
 }
 
 /** Removes the checkpoints older than a moment, in every session; returns how many went. */
 export async function deleteOlderThan(context: Context, cutoff: number | Date): Promise<number> {
-  const before = typeof cutoff === "number" ? cutoff : cutoff.getTime();
+  const before = cutoff instanceof Date ? cutoff.getTime() : cutoff;
+  if (typeof before !== "number" || Number.isNaN(before)) {
+    throw new BoughError("invalid_argument", "The cutoff is a date or a time in milliseconds.");
+  }
   let removed = 0;
-  for await (const session of everySession(context, {})) {
-    for (const branch of await context.store.listBranches(session.id)) {
-      const old = (await context.store.listCheckpoints(branch)).filter(({ createdAt }) => createdAt < before);
-      if (old.length > 0)
-        removed += await context.store.deleteCheckpoints(
-          branch,
-          old.map(({ id }) => id),
-        );
-    }
+  for await (const { id } of everySession(context, {})) {
+    const old = (all: readonly CheckpointRecord[]) => all.filter(({ createdAt }) => createdAt < before);
+    removed += await removeCheckpoints(context.store, id, old).catch(unlessGone("session_not_found"));
   }
   return removed;
+}
+
+/** Removes the checkpoints chosen of each branch's, which come newest first. */
+async function removeCheckpoints(
+  store: Store,
+  sessionId: string,
+  choose: (newestFirst: readonly CheckpointRecord[]) => readonly CheckpointRecord[],
+): Promise<number> {
+  const removeOf = async (branch: BranchRef) => {
+    const ids = choose(await store.listCheckpoints(branch)).map(({ id }) => id);
+    return ids.length > 0 ? store.deleteCheckpoints(branch, ids) : 0;
+  };
+  let removed = 0;
+  for (const branch of await store.listBranches(sessionId)) {
+    removed += await removeOf(branch).catch(unlessGone("branch_not_found"));
+  }
+  return removed;
+}
+
+/** What somebody else deletes meanwhile has nothing left to clean. */
+function unlessGone(code: "branch_not_found" | "session_not_found") {
+  return (error: unknown): number => {
+    if (!BoughError.is(error, code)) throw error;
+    return 0;
+  };
 }
 
 export interface InactiveSessions {
@@ -64,7 +84,7 @@ export async function deleteInactiveSessions(
   if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan is a duration in milliseconds.");
   const activeBefore = context.clock.now() - olderThan;
   const claims = await context.store.listRuns();
-  const busy = new Set(claims.filter(({ expiresAt }) => expiresAt > context.clock.now()).map((run) => run.sessionId));
+  const busy = new Set(claims.filter((run) => isHeld(run, context.clock.now())).map((run) => run.sessionId));
   const candidates: string[] = [];
   for await (const { id } of everySession(context, { activeBefore })) if (!busy.has(id)) candidates.push(id);
   if (dryRun) return { count: candidates.length, sessionIds: candidates };

@@ -1,6 +1,7 @@
 // Content: uploads stored once per session under the hash of their bytes, visible to a branch and its descendants.
 
 import { BoughError } from "../base/errors.ts";
+import { encodeJson, metadataLimits } from "../base/json.ts";
 import type { ContentRecord } from "../log/store.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -19,8 +20,17 @@ export interface NewContent {
 }
 
 export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
+  const { mediaType = "application/octet-stream", name } = content;
+  if (!(content.bytes instanceof Uint8Array)) {
+    throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");
+  }
+  for (const said of name === undefined ? [mediaType] : [mediaType, name]) {
+    if (typeof said !== "string") throw new BoughError("invalid_argument", "A media type and a name are texts.");
+    encodeJson(said, "What is said about content", metadataLimits);
+  }
+  // Before anything is waited for: the caller may use its own for something else, and the id is that of these.
+  const bytes = new Uint8Array(content.bytes);
   const ref = await resolveBranch(context, scope);
-  const { bytes, mediaType = "application/octet-stream", name } = content;
   const id = await sha256(bytes);
   const record = await context.store.putContent(ref, { id, bytes, mediaType, ...(name !== undefined && { name }) });
   return withUri(record);
@@ -55,7 +65,7 @@ function withUri(record: ContentRecord): Content {
 }
 
 function contentId(idOrUri: string): string {
-  const id = idOrUri.replace(/^bough-content:\/\/sha256\//, "");
+  const id = String(idOrUri).replace(/^bough-content:\/\/sha256\//, "");
   if (/^[0-9a-f]{64}$/.test(id)) return id;
   throw new BoughError("invalid_argument", `"${idOrUri}" is not a content id.`, { data: { contentId: idOrUri } });
 }

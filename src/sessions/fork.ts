@@ -33,6 +33,7 @@ export interface RevertRequest extends Scope {
   readonly toMessageIndex?: number;
   /** Instead: the position to go back to. */
   readonly toSeq?: number;
+  /** Instead: the checkpoint to go back to. */
   readonly checkpointId?: string;
 }
 
@@ -105,7 +106,7 @@ export async function revertBranch(context: Context, request: RevertRequest): Pr
   const ref = await resolveBranch(context, request);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
   await whileFree(context, ref, async (view) => {
-    const target = { messageId, messageIndex, seq: toSeq } as Target;
+    const target = { messageId, messageIndex, seq: toSeq, checkpointId } as Target;
     const position = await resolvePosition(context, ref, view, target, { goBack: true });
     const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
     const set = diffPatch(stateOf(view), then);

@@ -9,7 +9,7 @@ import {
   type UnknownEvent,
   type UnknownFact,
 } from "../events/index.ts";
-import type { BranchRef, ReadOptions } from "../log/store.ts";
+import { type BranchRef, checkRead, type ReadOptions } from "../log/index.ts";
 import { emptyView, fold } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -19,6 +19,7 @@ import { needBranch } from "./views.ts";
 export type LogEvent = KeptEvent | UnknownEvent;
 
 export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
+  checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { facts } = await context.journal.read(ref, options);
   return facts.map((fact) => address(ref, fact));
@@ -33,6 +34,7 @@ export async function* watchEvents(
   scope: Scope,
   options: { after?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<LogEvent> {
+  checkRead(options);
   const ref = await resolveBranch(context, scope);
   const left = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
@@ -67,6 +69,7 @@ export async function readMessages(
   scope: Scope,
   options: { last?: number; before?: number } = {},
 ): Promise<MessagePage> {
+  checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;
   if (!Number.isInteger(last) || last < 1) throw new BoughError("invalid_argument", "last is a number of messages.");

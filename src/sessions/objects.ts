@@ -1,6 +1,7 @@
 // Objects in hand: load or create both, work on them, save both.
 
 import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
 import { diffPatch } from "../base/json.ts";
 import type { Branch } from "./branch.ts";
 import { createBranch, holdBranch, loadBranch, resolveBranch } from "./branches.ts";
@@ -16,6 +17,9 @@ export interface SessionAndBranch {
 /** Loads the session and the branch, creating what is missing. */
 export async function loadSessionAndBranch(context: Context, scope: Scope): Promise<SessionAndBranch> {
   const { sessionId } = scope;
+  // Before anything is created: what can't be a branch must not leave a session behind.
+  checkId(sessionId, "session");
+  if (scope.branchId !== undefined) checkId(scope.branchId, "branch");
   await createIfMissing(
     "session_exists",
     () => createSession(context, sessionId, {}),
@@ -40,6 +44,11 @@ export async function saveSessionAndBranch(
   { session, branch }: SessionAndBranch,
 ): Promise<SessionAndBranch> {
   const ref = await resolveBranch(context, { sessionId: branch.sessionId, branchId: branch.id });
+  if (session.id !== ref.sessionId) {
+    throw new BoughError("invalid_argument", `Branch "${ref.branchId}" is not of session "${session.id}".`, {
+      data: { ...ref, given: session.id },
+    });
+  }
   const saved = await saveSession(context, session);
   await saveBranch(context, ref).catch((error: unknown) => {
     // None waits, or somebody else has just saved them: all that was asked for is there.

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock as clock } from "../base/clock.ts";
 import { memoryStore } from "../stores/memory/index.ts";
 import { openSessions } from "./index.ts";
-import { lazyStore } from "./open-store.ts";
+import { lazyStore, pathOf } from "./open-store.ts";
 
 describe("the store that an option means", () => {
   let directory: string;
@@ -46,14 +46,28 @@ describe("the store that an option means", () => {
     expect(names).toEqual(expect.arrayContaining(["plain", "url", "a.db", "b.db"]));
   });
 
-  test("is refused when it names nothing, and no directory becomes a store by accident", async () => {
-    for (const store of ["", " ", "sqlite:", "file:", null, 7] as string[]) {
-      await expect(openSessions(store)).rejects.toMatchObject({
-        code: "invalid_argument",
-        message: expect.stringContaining("A store is a path, a URL or a store object"),
-      });
+  test("is in the working directory for a path without a root, with slashes before it or not", () => {
+    const paths = {
+      "sqlite:./a.db": "./a.db",
+      "sqlite://./a.db": "./a.db",
+      "sqlite://a.db": "a.db",
+      "file://dir": "dir",
+    };
+    for (const [store, path] of Object.entries(paths)) expect(pathOf(store)).toBe(path);
+    expect(pathOf("sqlite:///a.db")).toBe("/a.db");
+    expect(pathOf("./dir")).toBe("./dir");
+  });
+
+  test("is refused when it names no place, or one that can't be opened", async () => {
+    for (const store of ["", " ", "file:", "file://", "sqlite:", "sqlite://"]) {
+      await expect(openSessions(store)).rejects.toMatchObject({ code: "store_unsupported", data: { store } });
     }
-    expect(existsSync("bough.json")).toBe(false);
+    for (const store of [null, 5, true] as never[]) {
+      await expect(openSessions(store)).rejects.toMatchObject({ code: "store_unsupported" });
+    }
+    const path = join(directory, "no", "such", "a.db");
+    const refusal = { code: "store_unsupported", message: expect.stringContaining(path), data: { path } };
+    await expect(openSessions(`sqlite:${path}`)).rejects.toMatchObject(refusal);
   });
 
   test("is refused for a scheme nobody serves", async () => {

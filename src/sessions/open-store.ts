@@ -8,10 +8,12 @@ import type { Store } from "../log/store.ts";
  * loaded only when they are asked for.
  */
 export async function openStore(store: Store | string | undefined, options: { clock: Clock }): Promise<Store> {
+  if (typeof store === "object" && store !== null) return store;
+  if (store !== undefined && typeof store !== "string") {
+    throw new BoughError("store_unsupported", "A store is an object, a directory or a URL.");
+  }
   if (store === undefined || store === "memory:")
     return (await import("../stores/memory/index.ts")).memoryStore(options);
-  if (typeof store === "object" && store !== null) return store;
-  if (typeof store !== "string" || pathOf(store).trim() === "") throw nameless(store);
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(store)?.[1]?.toLowerCase();
   if (scheme === "sqlite") {
     return (await import("../stores/sqlite/index.ts")).sqliteStore(pathOf(store), options);
@@ -77,13 +79,12 @@ export function lazyStore(store: Store | string | undefined, options: { clock: C
   });
 }
 
-/** An empty path would be the working directory, with everything in it. */
-function nameless(store: unknown): BoughError {
-  const said = typeof store === "string" ? `"${store}"` : String(store);
-  return new BoughError("invalid_argument", `A store is a path, a URL or a store object, not ${said}.`);
-}
-
-/** "sqlite:./a.db", "sqlite:///a.db" and "file:./dir" name paths; anything without a scheme is one. */
-function pathOf(store: string): string {
-  return store.replace(/^(sqlite|file):(\/\/(?=\/))?/i, "");
+/**
+ * The path that a store's name means: "sqlite:./a.db", "sqlite://./a.db", "sqlite:///a.db" and "file:./dir" have one; what
+ * has no scheme is one. No path is no place: it would be the working directory, or a file that is gone when it is closed.
+ */
+export function pathOf(store: string): string {
+  const path = store.replace(/^(sqlite|file):(\/\/)?/i, "");
+  if (path.trim() !== "") return path;
+  throw new BoughError("store_unsupported", `"${store}" names no place for a store.`, { data: { store } });
 }

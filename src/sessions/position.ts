@@ -16,6 +16,8 @@ export interface Target {
   readonly messageIndex?: number;
   /** Up to and including this position of the log. */
   readonly seq?: number;
+  /** Up to and including the position that this checkpoint of the branch names. */
+  readonly checkpointId?: string;
 }
 
 /** Where to cut: the facts up to `seq` give at least the first `messages` messages. */
@@ -39,7 +41,15 @@ export async function resolvePosition(
   target: Target,
   options: { goBack?: boolean } = {},
 ): Promise<Position> {
-  if (target.seq !== undefined) return positionAt(context, ref, view, target.seq, options);
+  const said = Object.entries(target).filter(([, point]) => point !== undefined);
+  if (said.length > 1) {
+    throw new BoughError("invalid_argument", "Say one point: a message, an index, a position, or a checkpoint.", {
+      data: { ...ref, ...Object.fromEntries(said) },
+    });
+  }
+  const { checkpointId } = target;
+  const named = checkpointId === undefined ? target.seq : await seqOfCheckpoint(context, ref, checkpointId);
+  if (named !== undefined) return positionAt(context, ref, view, named, options);
   const count = await countUpTo(context, ref, view, target);
   if (count === 0) return { seq: beforeFirstTurn(view), messages: 0, dangles: false };
   const message = messageAt(view, count - 1)!;
@@ -96,6 +106,12 @@ async function positionAt(
   const given = last?.role === "tool" ? resultsOf(last) : [];
   const isPart = given.length > 0 && given.length < callsOf(all.at(-2)!).length;
   return isPart ? { ...position, answered: given.map(({ toolCallId }) => toolCallId) } : position;
+}
+
+async function seqOfCheckpoint({ store }: Context, ref: BranchRef, checkpointId: string): Promise<number> {
+  const found = (await store.listCheckpoints(ref)).find(({ id }) => id === checkpointId);
+  if (!found) throw refuse.checkpointNotFound(ref, checkpointId);
+  return found.seq;
 }
 
 async function countUpTo(context: Context, ref: BranchRef, view: BranchView, target: Target): Promise<number> {

@@ -1,9 +1,10 @@
 // Commands on sessions.
 
 import { checkId } from "../base/ids.ts";
-import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
-import { refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
+import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, readBack } from "../log/journal.ts";
+import { removeUnheld } from "./claims.ts";
 import type { Context } from "./context.ts";
 
 /** The branch every session begins with; it can't be deleted. */
@@ -37,18 +38,18 @@ export interface SessionList {
 export async function createSession(
   { store, views, ids, clock }: Context,
   id: string | undefined,
-  { metadata = {}, state = {} }: SessionPatch,
+  given: SessionPatch,
 ): Promise<Session> {
   const sessionId = id ?? ids.next();
   checkId(sessionId, "session");
-  checkPatch({ metadata, state });
+  const { metadata = {}, state = {} } = checkedPatch(given);
   const born = ids.next();
   const created = encodeDrafts([{ type: "branch.created", id: born, at: clock.now() }]);
   const branch = { id: mainBranch, header: { messages: 0, born }, events: created };
   const record = await store.createSession({
     id: sessionId,
-    metadata: withoutNulls(metadata),
-    state: withoutNulls(state),
+    metadata: mergePatch({}, metadata),
+    state: mergePatch({}, state),
     branch,
   });
   views.begin({ sessionId, branchId: mainBranch }, readBack(created, 1));
@@ -63,6 +64,7 @@ export async function getSession({ store }: Context, sessionId: string): Promise
 }
 
 export async function listSessions({ store }: Context, query: SessionQuery): Promise<SessionList> {
+  checkQuery(query);
   const { sessions, cursor } = await store.listSessions(query);
   return { sessions: sessions.map(describeSession), ...(cursor !== undefined && { cursor }) };
 }
@@ -74,25 +76,22 @@ export async function updateSession(
   options: { expectedVersion?: number } = {},
 ): Promise<Session> {
   checkId(sessionId, "session");
-  checkPatch(patch);
-  return describeSession(await store.updateSession(sessionId, patch, options));
+  return describeSession(await store.updateSession(sessionId, checkedPatch(patch), options));
 }
 
-export async function deleteSession({ store, views }: Context, sessionId: string): Promise<void> {
+export async function deleteSession(context: Context, sessionId: string): Promise<void> {
   checkId(sessionId, "session");
-  await store.deleteSession(sessionId);
-  views.forgetSession(sessionId);
+  await removeUnheld(context, { sessionId }, () => context.store.deleteSession(sessionId));
+  context.views.forgetSession(sessionId);
 }
 
 function describeSession({ activeAt, ...record }: SessionRecord): Session {
   return { ...record, lastActivity: activeAt };
 }
 
-function checkPatch({ metadata, state }: SessionPatch): void {
-  if (metadata) encodeJson(metadata, "Session metadata", metadataLimits);
-  if (state) encodeJson(state, "Session state", metadataLimits);
-}
-
-function withoutNulls(patch: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== null));
+function checkedPatch({ metadata, state }: SessionPatch): SessionPatch {
+  return {
+    ...(metadata !== undefined && { metadata: checkedObject(metadata, "Session metadata", metadataLimits) }),
+    ...(state !== undefined && { state: checkedObject(state, "Session state", metadataLimits) }),
+  };
 }

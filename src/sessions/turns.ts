@@ -107,11 +107,12 @@ export async function appendTurn(
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
-  const written = await whileFree(context, ref, (view) => [
-    ...openingOf(context, view, { ...close, turnId, messages }).drafts,
-    ...closeDrafts(context, turnId, close),
-    { ...stamp(context), type: "turn.committed", turnId, ...outcome(close) },
-  ]);
+  const written = await whileFree(context, ref, (view) => {
+    const { drafts } = openingOf(context, view, { ...close, turnId, messages });
+    checkNew(context, ref, view, drafts);
+    const committed = { ...stamp(context), type: "turn.committed", turnId, ...outcome(close) } as const;
+    return [...drafts, ...closeDrafts(context, turnId, close), committed];
+  });
   return { turnId, facts: written?.facts ?? [] };
 }
 
@@ -144,6 +145,7 @@ export async function holdTurn(
     const { view, expected } = cached ?? (await loadToAppend(context, ref));
     const opening = decide(view);
     const { turnId, drafts } = opening instanceof Promise ? await opening : opening;
+    checkNew(context, ref, view, drafts);
     const step = { ...expected, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
     try {
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
@@ -312,6 +314,7 @@ export class HeldTurn implements TurnWriter {
     const { epoch } = this.claim;
     const view = await this.view();
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
+    checkNew(this.#context, this.ref, view, drafts);
     const header = turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { ...options, epoch, header });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
@@ -321,6 +324,15 @@ export class HeldTurn implements TurnWriter {
 
   #checkOpen() {
     if (this.#closed) throw refuse.epochStale(this.ref, this.claim.epoch);
+  }
+}
+
+/** Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. */
+function checkNew({ views }: Context, ref: BranchRef, view: BranchView, drafts: readonly Draft[]): void {
+  if (!view.fork) return;
+  for (const { type, id } of drafts) {
+    const at = type === "message.added" ? views.indexOf(ref, view).messages.get(id) : undefined;
+    if (at !== undefined && at < view.fork.messages) throw refuse.eventConflict(ref, id);
   }
 }
 
@@ -344,8 +356,9 @@ function messageDrafts(context: Context, turnId: string, messages: readonly NewM
 function resultDrafts(context: Context, turnId: string, { content }: NewMessage): Draft[] {
   const results =
     typeof content === "string" ? [] : content.filter((part): part is ToolResultPart => part.type === "tool-result");
-  if (results.length === 0) {
-    throw new BoughError("invalid_argument", "A tool message holds tool-result parts.");
+  // Anything else has no fact of its own, and would be lost.
+  if (results.length === 0 || results.length < content.length) {
+    throw new BoughError("invalid_argument", "A tool message holds tool-result parts and nothing else.");
   }
   return results.map(({ toolCallId: callId, ...result }) => resultDraft(context, turnId, { callId, ...result }));
 }

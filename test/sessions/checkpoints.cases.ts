@@ -52,6 +52,8 @@ export function checkpointCases(test: Case): void {
       ]);
       await refused(sessions.saveCheckpoint(main, { id: "c1" }), "checkpoint_exists", { checkpointId: "c1" });
       await refused(sessions.saveCheckpoint(main, { id: "" }), "invalid_argument");
+      await refused(sessions.saveCheckpoint(main, { step: Number.NaN }), "invalid_argument");
+      await refused(sessions.saveCheckpoint(main, { label: "x".repeat(70_000) }), "limit_exceeded");
       expect((await sessions.saveCheckpoint(main)).id).not.toBe("");
     });
 
@@ -130,6 +132,24 @@ export function checkpointCases(test: Case): void {
       expect(resultsIn(fork.messages)).toEqual(part);
       const back = await sessions.loadAtCheckpoint(main, "c", { ifStale: "revert" });
       expect(resultsIn(back.messages)).toEqual(part);
+    });
+
+    test("taken inside a turn is stale once the turn went on to the next", async ({ sessions, other }) => {
+      await sessions.createSession("s");
+      const dead = await other({ owner: deadOwner() });
+      const turn = await dead.beginTurn(main, [says("user", "go", "q")]);
+      for (const n of [1, 2]) {
+        await turn.add(asks(`ask${n}`, `k${n}`));
+        await turn.toolReturned(result(`k${n}`));
+        await dead.saveCheckpoint(main, { id: `c${n}` });
+      }
+      await turn.add(asks("ask3", "k3"));
+      expect((await sessions.loadAtCheckpoint(main, "c2")).uncommittedTurn?.messages).toHaveLength(6);
+      await refused(sessions.loadAtCheckpoint(main, "c1"), "checkpoint_stale");
+      const fork = await sessions.loadAtCheckpoint(main, "c1", { ifStale: "fork", newBranchId: "f" });
+      expect(idsOf(fork.messages)).toEqual(["q", "ask1", "ask1.tools"]);
+      const back = await sessions.loadAtCheckpoint(main, "c1", { ifStale: "revert" });
+      expect(idsOf(back.messages)).toEqual(["q", "ask1", "ask1.tools"]);
     });
 
     test("is not stale for a rename, and is for a revert or a hard compaction", async ({ sessions, store }) => {
@@ -241,6 +261,68 @@ export function checkpointCases(test: Case): void {
       expect(await sessions.deleteOlderThan(new Date(clock.now()))).toBe(2);
       expect(await manifest(sessions)).toEqual(["new"]);
       expect((await sessions.getSession("t")).id).toBe("t");
+      for (const wrong of [Number.NaN, new Date(Number.NaN), "2026-01-01"]) {
+        await refused(sessions.deleteOlderThan(wrong as number), "invalid_argument");
+      }
+    });
+
+    test("goes on when others delete sessions and branches meanwhile", async ({ sessions, other }) => {
+      for (const id of ["s", "t", "u"]) {
+        await sessions.createSession(id);
+        for (const branchId of ["main", "b"]) {
+          if (branchId === "b") await sessions.createBranch(id, { branchId });
+          await sessions.saveCheckpoint({ sessionId: id, branchId }, { id: "old" });
+        }
+      }
+      const wrap = (store: Store) =>
+        new Proxy(store, {
+          get(target, key) {
+            const member = Reflect.get(target, key, target);
+            if (typeof member !== "function") return member;
+            return async (...given: unknown[]) => {
+              const [first] = given as [{ sessionId: string; branchId: string } | string];
+              if (key === "listBranches" && first === "t") await sessions.deleteSession("t");
+              const isLater = typeof first === "object" && first.sessionId === "u" && first.branchId === "b";
+              if (key === "listCheckpoints" && isLater) await sessions.deleteBranch("u", "b").catch(() => {});
+              return member.apply(target, given);
+            };
+          },
+        });
+      const elsewhere = await other({ wrap });
+      expect(await elsewhere.listCheckpoints({ sessionId: "u" })).toMatchObject([{ branchId: "main", id: "old" }]);
+      expect(await elsewhere.deleteOlderThan(Number.POSITIVE_INFINITY)).toBe(3);
+      expect(await sessions.listCheckpoints(s)).toEqual([]);
+    });
+
+    test("knows ids that can be ones", async ({ sessions }) => {
+      for (const wrong of [undefined, 5, ""] as never[]) {
+        await refused(sessions.pruneCheckpoints(wrong), "invalid_argument");
+        await refused(sessions.deleteCheckpoints(wrong, ["c"]), "invalid_argument");
+        await refused(sessions.listCheckpoints({ sessionId: wrong }), "invalid_argument");
+      }
+    });
+
+    test("takes claims of dead processes for what they are", async ({ sessions, other }) => {
+      const dead = await other({ owner: deadOwner() });
+      for (const id of ["s", "t"]) {
+        await sessions.createSession(id);
+        for (const branchId of ["b", "c"]) {
+          await sessions.createBranch(id, { branchId });
+          await dead.beginTurn({ sessionId: id, branchId }, "never finished");
+        }
+      }
+      const turn = await sessions.beginTurn(on("main"), "under way");
+      expect(await sessions.deleteBranch("s", "b")).toEqual(["b"]);
+      await refused(sessions.deleteSession("s"), "run_active");
+      // What stands in the way of nothing is left for its recovery.
+      expect((await sessions.store.listRuns({ sessionId: "s" })).map(({ branchId }) => branchId).toSorted()).toEqual([
+        "c",
+        "main",
+      ]);
+      await turn.commit();
+      await sessions.deleteSession("s");
+      expect((await sessions.listSessions()).sessions.map(({ id }) => id)).toEqual(["t"]);
+      await sessions.deleteSession("t");
     });
 
     test("deletes sessions without activity, after a look at which they would be", async ({ sessions, clock }) => {

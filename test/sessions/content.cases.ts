@@ -27,6 +27,18 @@ export function contentCases(test: Case): void {
       for (const name of [put.id, put.uri]) {
         expect(new TextDecoder().decode((await sessions.getContent(main, name)).bytes)).toBe("hello");
       }
+      const given = bytes("before");
+      const putting = sessions.putContent(main, { bytes: given });
+      given.fill(0);
+      expect(new TextDecoder().decode((await sessions.getContent(main, (await putting).id)).bytes)).toBe("before");
+      for (const wrong of ["text", [1], new ArrayBuffer(1), new Uint16Array(1), undefined] as never[]) {
+        await refused(sessions.putContent(main, { bytes: wrong }), "invalid_argument");
+      }
+      for (const said of [{ name: 5 }, { name: null }, { mediaType: null }] as object[]) {
+        await refused(sessions.putContent(main, { bytes: bytes("said"), ...said }), "invalid_argument");
+      }
+      const long = { bytes: bytes("said"), name: "x".repeat(70_000) };
+      await refused(sessions.putContent(main, long), "limit_exceeded");
       for (const wrong of ["", "zz", `bough-content://md5/${sha}`, `${sha}0`, "../../etc/passwd"]) {
         await refused(sessions.getContent(main, wrong), "invalid_argument");
       }

@@ -57,6 +57,31 @@ export function forkCases(test: Case): void {
       expect(await sessions.listBranches("s")).toHaveLength(1);
     });
 
+    test("is at one point, not at two", async ({ sessions }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1);
+      await refused(sessions.forkBranch({ ...main, from: "q1", fromMessageIndex: 2 }), "invalid_argument");
+      await refused(sessions.forkBranch({ ...main, from: "q1", fromSeq: 5 }), "invalid_argument");
+      await refused(sessions.revertBranch({ ...main, toMessageIndex: 0, toSeq: 5 }), "invalid_argument");
+      expect(await sessions.listBranches("s")).toHaveLength(1);
+    });
+
+    test("has no second message under an id that it shares with its parent", async ({ sessions, other }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 2);
+      await sessions.forkBranch({ ...main, newBranchId: "f", from: "a1" });
+      const again = [says("user", "again", "q1")];
+      for (const writer of [sessions, await other()]) {
+        await refused(writer.appendTurn(on("f"), again), "event_conflict", { branchId: "f", eventId: "q1" });
+        await refused(writer.beginTurn(on("f"), again), "event_conflict", { branchId: "f", eventId: "q1" });
+      }
+      // What came after the fork point is the parent's alone.
+      const turn = await sessions.beginTurn(on("f"), [says("user", "other", "q2")]);
+      await refused(turn.add(...again), "event_conflict", { eventId: "q1" });
+      await turn.commit();
+      expect(idsOf((await sessions.loadBranch("s", "f")).messages)).toEqual(["q1", "a1", "q2"]);
+    });
+
     test("of an empty branch is an empty branch", async ({ sessions }) => {
       await sessions.createSession("s");
       await sessions.forkBranch({ ...main, newBranchId: "f" });

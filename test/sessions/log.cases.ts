@@ -44,6 +44,12 @@ export function logCases(test: Case): void {
       expect(await seqs({ before: 5 })).toEqual([1, 2, 3, 4]);
       expect(await seqs({ after: 2, before: 9, limit: 3, reverse: true })).toEqual([8, 7, 6]);
       expect(await seqs({ after: 21 })).toEqual([]);
+      for (const wrong of [1.5, Number.NaN, "1", null]) {
+        for (const name of ["after", "before", "limit"]) await refused(seqs({ [name]: wrong }), "invalid_argument");
+        await refused(sessions.messages(main, { before: wrong as never }), "invalid_argument");
+        await refused(take(sessions.watch(main, { after: wrong as never }), 1), "invalid_argument");
+      }
+      await refused(seqs({ limit: -1 }), "invalid_argument");
       await refused(sessions.events(on("none")), "branch_not_found");
     });
   });

@@ -81,6 +81,15 @@ export function objectCases(test: Case): void {
       expect(await sessions.loadBranch("s", "main")).toMatchObject({ messageCount: 0 });
     });
 
+    test("are of one session, and leave none behind that was not asked for", async ({ sessions }) => {
+      const one = await sessions.loadSessionAndBranch("s");
+      const two = await sessions.loadSessionAndBranch("t");
+      await refused(sessions.saveSessionAndBranch(one.session, two.branch), "invalid_argument");
+      await refused(sessions.loadSessionAndBranch(5 as never), "invalid_argument");
+      await refused(sessions.loadSessionAndBranch("u", ""), "invalid_argument");
+      await refused(sessions.getSession("u"), "session_not_found");
+    });
+
     test("that are gone can't be saved", async ({ sessions }) => {
       const { session, branch } = await sessions.loadSessionAndBranch("s");
       await sessions.deleteSession("s");

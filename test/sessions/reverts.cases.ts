@@ -6,6 +6,17 @@ const ids = async (sessions: Sessions, branchId = "main") => idsOf((await sessio
 
 export function revertCases(test: Case): void {
   describe("a revert", () => {
+    test("goes to the checkpoint that is named", async ({ sessions }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1);
+      await sessions.saveCheckpoint(main, { id: "c" });
+      await talk(sessions, main, 2);
+      await refused(sessions.revertBranch({ ...main, checkpointId: "none" }), "checkpoint_not_found");
+      await refused(sessions.revertBranch({ ...main, checkpointId: "c", to: "q2" }), "invalid_argument");
+      expect(await sessions.revertBranch({ ...main, checkpointId: "c" })).toMatchObject({ messageCount: 2 });
+      expect((await sessions.events(main)).at(-1)).toMatchObject({ type: "branch.reverted", checkpointId: "c" });
+    });
+
     test("goes back to a message, an index or a position, and the log keeps what happened", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 3, { state: { seen: true } });

@@ -115,6 +115,38 @@ export function sessionCases(test: Case): void {
       expect(await sessions.getSession("s")).toEqual(both);
     });
 
+    test("takes a key without a value for nothing said", async ({ sessions, other }) => {
+      const nothing = { a: undefined, o: { x: undefined, y: 1 } } as never;
+      await sessions.createSession("s", { metadata: { a: 1 }, state: { a: 1 } });
+      await sessions.createBranch("s", { branchId: "b", metadata: { a: 1 } });
+      await sessions.updateSession("s", { metadata: nothing, state: nothing });
+      await sessions.updateBranch("s", "b", { metadata: nothing });
+      await sessions.createSession("t", { metadata: nothing });
+      await sessions.createBranch("s", { branchId: "c", metadata: nothing });
+      for (const reader of [sessions, await other()]) {
+        expect(await reader.getSession("s")).toStrictEqual({
+          ...(await reader.getSession("s")),
+          metadata: { a: 1, o: { y: 1 } },
+          state: { a: 1, o: { y: 1 } },
+        });
+        expect((await reader.getBranch("s", "b")).metadata).toStrictEqual({ a: 1, o: { y: 1 } });
+        expect((await reader.getSession("t")).metadata).toStrictEqual({ o: { y: 1 } });
+        expect((await reader.getBranch("s", "c")).metadata).toStrictEqual({ o: { y: 1 } });
+      }
+    });
+
+    test("refuses metadata that is no object", async ({ sessions }) => {
+      await sessions.createSession("s");
+      for (const metadata of [null, ["x"], "x", 5] as never[]) {
+        await refused(sessions.createSession("t", { metadata }), "invalid_argument");
+        await refused(sessions.updateSession("s", { metadata }), "invalid_argument");
+        await refused(sessions.updateSession("s", { state: metadata }), "invalid_argument");
+        await refused(sessions.createBranch("s", { metadata }), "invalid_argument");
+        await refused(sessions.updateBranch("s", "main", { metadata }), "invalid_argument");
+      }
+      expect(await sessions.getSession("s")).toMatchObject({ version: 1, metadata: {}, state: {} });
+    });
+
     test("refuses metadata that could not come back", async ({ sessions }) => {
       await sessions.createSession("s");
       const hostile = [
@@ -244,6 +276,18 @@ export function sessionCases(test: Case): void {
       expect(await found({ missing: "undefined" })).toBe("");
       await sessions.updateSession("a", { metadata: { user: null } });
       expect(await found({ user: "ada" })).toBe("b");
+    });
+
+    test("is asked for with numbers that are numbers and texts that are texts", async ({ sessions }) => {
+      await sessions.createSession("a", { metadata: { n: 5 } });
+      const wrong = [
+        ...[-1, 1.5, Number.NaN, "2", null].map((limit) => ({ limit })),
+        ...[Number.NaN, "5", null].map((activeBefore) => ({ activeBefore })),
+        ...[null, "n", { n: 5 }, { n: undefined }, { n: null }].map((metadata) => ({ metadata })),
+      ] as object[];
+      for (const query of wrong) await refused(sessions.listSessions(query), "invalid_argument");
+      expect((await sessions.listSessions({ limit: 0 })).sessions).toEqual([]);
+      expect((await sessions.listSessions({ limit: Number.POSITIVE_INFINITY })).sessions).toHaveLength(1);
     });
   });
 }

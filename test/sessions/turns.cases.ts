@@ -102,6 +102,9 @@ export function turnCases(test: Case): void {
           },
         ],
       } as const;
+      // A part that would have no fact is refused, not dropped.
+      const mixed = { ...tools, content: [...tools.content, { type: "custom", kind: "x" }] } as const;
+      await refused(turn.add(asks("ask2", "c9"), mixed), "invalid_argument");
       await turn.add(asks("ask2", "c9"), tools);
       await turn.commit();
       const { messages } = await (await other()).loadBranch("s");

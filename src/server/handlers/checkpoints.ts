@@ -1,4 +1,4 @@
-import { BoughError } from "../../base/errors.ts";
+import { refuse } from "../../log/index.ts";
 import type { Checkpoint } from "../../sessions/index.ts";
 import type { CheckpointBody } from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
@@ -30,8 +30,8 @@ export const checkpointHandlers = {
   },
   async revertCheckpoint(exchange: Exchange) {
     const { tenant, ref } = exchange;
-    const { seq, id } = await find(exchange);
-    return branchInfoBody(await tenant.sessions.revertBranch({ ...ref, toSeq: seq, checkpointId: id }));
+    const checkpointId = exchange.param("checkpointId");
+    return branchInfoBody(await tenant.sessions.revertBranch({ ...ref, checkpointId }));
   },
 };
 
@@ -40,7 +40,5 @@ async function find(exchange: Exchange): Promise<Checkpoint> {
   const checkpointId = exchange.param("checkpointId");
   const found = (await tenant.sessions.listCheckpoints(ref)).find(({ id }) => id === checkpointId);
   if (found) return found;
-  throw new BoughError("checkpoint_not_found", `Branch "${ref.branchId}" has no checkpoint "${checkpointId}".`, {
-    data: { ...ref, checkpointId },
-  });
+  throw refuse.checkpointNotFound(ref, checkpointId);
 }

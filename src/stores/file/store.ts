@@ -203,7 +203,8 @@ export class FileStore implements Store {
   putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
     const target = refOf(ref);
     const { bytes: given, ...rest } = content;
-    const bytes = given.slice();
+    // Not slice(): that of a Buffer shares its memory.
+    const bytes = new Uint8Array(given);
     const input = { ...rest, size: bytes.length, crc: crc32(bytes) };
     const put = (incoming?: string) =>
       this.#committer.submit((change) => ({ ...putContent(this.#sessions, target, input, incoming, change) }));

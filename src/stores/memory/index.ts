@@ -280,7 +280,8 @@ class MemoryStore implements Store {
       createdAt: this.#clock.now(),
       branchId: ref.branchId,
     };
-    this.#session(ref.sessionId).bytes.set(id, bytes.slice());
+    // Not slice(): that of a Buffer shares its memory.
+    this.#session(ref.sessionId).bytes.set(id, new Uint8Array(bytes));
     branch.contents.set(id, record);
     return { ...record };
   }
@@ -289,7 +290,7 @@ class MemoryStore implements Store {
     for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
       const record = branch.contents.get(contentId);
       const bytes = record && this.#session(ref.sessionId).bytes.get(contentId);
-      if (record && bytes) return { record: { ...record }, bytes: bytes.slice() };
+      if (record && bytes) return { record: { ...record }, bytes: new Uint8Array(bytes) };
     }
     return undefined;
   }

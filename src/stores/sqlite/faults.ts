@@ -47,10 +47,10 @@ export function isFatal(error: unknown): boolean {
 }
 
 /** What the caller of a read, or of one write, is told. Errors that mean nothing special pass as they are. */
-export function explain(error: unknown): unknown {
+export function explain(error: unknown, path?: string): unknown {
   const found = lookUp(error);
   if (!found) return error;
-  const options = { cause: error, data: { reason: found.name } };
+  const options = { cause: error, data: { reason: found.name, ...(path !== undefined && { path }) } };
   const why = `(${found.name}: ${(error as Error).message})`;
   switch (found.fault) {
     case "busy":
@@ -65,7 +65,7 @@ export function explain(error: unknown): unknown {
     case "cannot_write":
       return new BoughError("store_read_only", `The database can't be written ${why}.`, options);
     case "cannot_open":
-      return new BoughError("store_unsupported", `The database can't be opened ${why}.`, options);
+      return new BoughError("store_unsupported", `${path ?? "The database"} can't be opened ${why}.`, options);
     case "too_big":
       return new BoughError("limit_exceeded", `A value is larger than SQLite takes ${why}.`, options);
   }

@@ -31,7 +31,7 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
     return connection;
   } catch (error) {
     connection?.close();
-    throw explain(error);
+    throw explain(error, path);
   }
 }
 

@@ -163,7 +163,8 @@ export class SqliteStore implements Store {
   }
 
   async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    const own = { ...content, bytes: content.bytes.slice() };
+    // Not slice(): that of a Buffer shares its memory.
+    const own = { ...content, bytes: new Uint8Array(content.bytes) };
     return this.#write((sql, now) => contents.putContent(sql, ref, own, now));
   }
 
