@@ -25,6 +25,7 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   if (Number.parseInt(version, 10) < oldest) {
     throw unsupported(`Redis ${version} is too old; ${oldest}.0 or newer is needed.`, { found: version });
   }
+  if (info.get("cluster_enabled") === "1") await refuseCluster(redis);
   const settings = await settingsOf(redis);
   const policy = settings?.get("maxmemory-policy") ?? info.get("maxmemory_policy");
   // Policies named volatile-… spare keys that never expire, such as the store's; but nobody can promise that no other
@@ -36,6 +37,13 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   const base = durabilityOf(info, settings);
   const unknownPolicy = policy === undefined ? " Whether it evicts keys when its memory is full can't be known." : "";
   return { ...base, description: base.description + unknownPolicy };
+}
+
+/** One connection reaches one server: sessions whose keys lie on another could neither be found nor made. */
+async function refuseCluster(redis: Connection): Promise<void> {
+  const servers = Number(toInfo(await redis.command<string>("CLUSTER", "INFO")).get("cluster_size"));
+  if (servers <= 1) return;
+  throw unsupported(`The server is one of ${servers} of a cluster; the store talks to a single one.`, { servers });
 }
 
 function toInfo(text: string): Map<string, string> {

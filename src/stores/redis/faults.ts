@@ -25,16 +25,26 @@ export function isLost(error: unknown): boolean {
 }
 
 const cannotWrite = new Set(["READONLY", "OOM", "MISCONF", "NOREPLICAS"]);
-const notAllowed = new Set(["NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
+const notAllowed = new Set([
+  "ERR",
+  "DENIED",
+  "NOAUTH",
+  "WRONGPASS",
+  "NOPERM",
+  "MOVED",
+  "ASK",
+  "CROSSSLOT",
+  "CLUSTERDOWN",
+]);
 
-/** What the caller is told. */
-export function explain(error: unknown): unknown {
+/** What the caller is told; `isConnecting` when no command can have been sent. */
+export function explain(error: unknown, { isConnecting = false } = {}): unknown {
   if (BoughError.is(error)) return error;
   const word = wordOf(error);
   const why = messageOf(error).replace(/\.$/, "");
   const options = { cause: error, data: { reason: word ?? "connection" } };
   if (word === undefined) {
-    const unknown = isLost(error) ? "; whether the last command was carried out is not known" : "";
+    const unknown = !isConnecting && isLost(error) ? "; whether the last command was carried out is not known" : "";
     return new BoughError("store_unavailable", `The Redis server can't be reached (${why})${unknown}.`, {
       ...options,
       retryable: true,

@@ -75,7 +75,11 @@ async function connect(client: RedisClient, onWarning: (warning: RedisWarning) =
   client.on("ready", () => {
     isAway = false;
   });
-  await Promise.race([client.connect(), failed]);
+  try {
+    await Promise.race([client.connect(), failed]);
+  } catch (error) {
+    throw explain(error, { isConnecting: true });
+  }
   isOpen = true;
 }
 
