@@ -25,17 +25,7 @@ export function isLost(error: unknown): boolean {
 }
 
 const cannotWrite = new Set(["READONLY", "OOM", "MISCONF", "NOREPLICAS"]);
-const notAllowed = new Set([
-  "ERR",
-  "DENIED",
-  "NOAUTH",
-  "WRONGPASS",
-  "NOPERM",
-  "MOVED",
-  "ASK",
-  "CROSSSLOT",
-  "CLUSTERDOWN",
-]);
+const notAllowed = new Set(["DENIED", "NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
 
 /** What the caller is told; `isConnecting` when no command can have been sent. */
 export function explain(error: unknown, { isConnecting = false } = {}): unknown {
@@ -55,7 +45,7 @@ export function explain(error: unknown, { isConnecting = false } = {}): unknown 
   if (cannotWrite.has(word)) {
     return new BoughError("store_read_only", `The Redis server takes no writes (${why}).`, options);
   }
-  if (notAllowed.has(word)) {
+  if (isConnecting || notAllowed.has(word)) {
     return new BoughError("store_unsupported", `The Redis server does not let the store work (${why}).`, options);
   }
   if (word === "WRONGTYPE") return corrupt(`A key of the store holds something else (${why}).`);
