@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../log/index.ts";
 import { Database, type PostgresRetry } from "./database.ts";
 import { checkSchema, prepare } from "./open.ts";
-import { openPool, type PostgresSource } from "./source.ts";
+import { checkSource, openPool, type PostgresSource } from "./source.ts";
 import { PostgresStore } from "./store.ts";
 
 export interface PostgresOptions {
@@ -38,6 +38,7 @@ export async function openPostgres(
   const { clock, pollMs = 1_000, timeoutMs = 30_000, attempts = 6, allowAsyncCommit = false, onRetry } = options;
   const { maxConnections: max = 10, applicationName = "bough" } = options;
   const schema = checkSchema(options.schema ?? "bough");
+  checkSource(source);
   const own = typeof source === "string" ? await openPool(source, { max, applicationName, timeoutMs }) : undefined;
   const end = own?.end ?? (async () => {});
   const database = new Database(own?.pool ?? (source as Exclude<PostgresSource, string>), {

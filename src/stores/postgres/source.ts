@@ -22,6 +22,12 @@ export interface PostgresPool extends PostgresQueryable {
 
 export type PostgresSource = string | PostgresQueryable | PostgresPool;
 
+/** A source that is none, such as a variable of the environment that nobody has set, is refused before it is used. */
+export function checkSource(source: PostgresSource): void {
+  if (typeof source === "string" || typeof source?.query === "function") return;
+  throw new BoughError("invalid_argument", "A PostgreSQL store takes a URL, a pool, or an object with query().");
+}
+
 export function isPool(source: PostgresQueryable): source is PostgresPool {
   return typeof (source as Partial<PostgresPool>).connect === "function" && !("connection" in source);
 }
