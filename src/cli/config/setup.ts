@@ -3,7 +3,8 @@
 import type { ArgDef } from "citty";
 import type { AgentOptions } from "../../agent/index.ts";
 import type { Store } from "../../log/store.ts";
-import { chooseOwnStore, showUrl } from "../store.ts";
+import { showUrl } from "../place.ts";
+import { chooseOwnStore } from "../store.ts";
 import { type CheckedConfig, checkConfig } from "./check.ts";
 import { demoAgent } from "./demo.ts";
 import { loadConfigFile } from "./load.ts";

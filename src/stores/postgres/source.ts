@@ -72,6 +72,15 @@ export async function openPool(
   return { pool: pool as unknown as PostgresPool, end: () => pool.end() };
 }
 
+/** The schema that a URL names (`?schema=app`); the usual one otherwise. */
+export function schemaOf(source: PostgresSource): string {
+  const url =
+    typeof source === "string" && URL.canParse(source, "postgres://base")
+      ? new URL(source, "postgres://base")
+      : undefined;
+  return url?.searchParams.get("schema") ?? "bough";
+}
+
 /** Whether a connection can be set aside for listening. */
 export function canSpareOne(pool: PostgresPool): boolean {
   const max = (pool as { options?: { max?: number } }).options?.max;

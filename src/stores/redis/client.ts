@@ -35,6 +35,12 @@ const pingMs = 4_000;
 const silenceMs = 10_000;
 const longestPauseMs = 500;
 
+/** The beginning of all keys that a URL names (`?prefix=app`); the usual one otherwise. */
+export function prefixOf(source: string | RedisSource): string {
+  const url = typeof source === "string" && URL.canParse(source) ? new URL(source) : undefined;
+  return url?.searchParams.get("prefix") ?? "bough";
+}
+
 /** A client of our own, not yet connected. */
 export async function makeClient(source: string | RedisSource): Promise<RedisClient> {
   if (typeof source !== "string") {

@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import { randomIds } from "../../base/ids.ts";
-import { makeClient, type RedisClient, type RedisSource } from "./client.ts";
+import { makeClient, prefixOf, type RedisClient, type RedisSource } from "./client.ts";
 import { Connection } from "./connection.ts";
 import { inspect } from "./durability.ts";
 import { explain } from "./faults.ts";
-import { indexKey } from "./keys.ts";
+import { formatKey } from "./keys.ts";
 import { type RedisStore, ServerStore } from "./store.ts";
 
 export type { RedisSource } from "./client.ts";
@@ -25,7 +25,10 @@ export interface RedisOptions {
    * none, means the server's: nodes whose clocks differ must agree about a lease.
    */
   clock?: Clock;
-  /** The beginning of all keys; stores with different ones share a server without meeting (default "bough"). */
+  /**
+   * The beginning of all keys; stores with different ones share a server without meeting (default: the URL's `?prefix=`,
+   * else "bough").
+   */
   prefix?: string;
   /** How often a watched branch is looked at, in case a message was not heard (default 1,000). */
   pollMs?: number;
@@ -44,7 +47,7 @@ const format = 1;
  * `durability`; a server that evicts keys is refused.
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
-  const { clock = systemClock, prefix = "bough", pollMs = 1000, onWarning = warnProcess } = options;
+  const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
   const client = await makeClient(source);
   const redis = new Connection(client, { prefix, clock: clock === systemClock ? undefined : clock });
   try {
@@ -84,7 +87,7 @@ async function connect(client: RedisClient, onWarning: (warning: RedisWarning) =
 }
 
 async function checkFormat(redis: Connection): Promise<void> {
-  const key = `${indexKey(redis.prefix)}:format`;
+  const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
   if (Number(found) > format) {

@@ -28,6 +28,11 @@ export function indexKey(prefix: string): string {
   return `{${escaped(prefix)}}`;
 }
 
+/** Says what version of the keys the server has. */
+export function formatKey(prefix: string): string {
+  return `${indexKey(prefix)}:format`;
+}
+
 /** A pattern for SCAN that the keys of all sessions match. */
 export function sessionPattern(prefix: string): string {
   return `{${escaped(prefix).replace(/[*?[\]\\^-]/g, "\\$&")}:*`;
