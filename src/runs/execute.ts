@@ -111,7 +111,7 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
     await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
     if (signal.aborted || turn.isOver) return;
     try {
-      await turn.held.renew(leaseMs);
+      await turn.renew();
     } catch (error) {
       // Any other failure is tried again: the lease is three beats long.
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
