@@ -27,17 +27,22 @@ export function isLost(error: unknown): boolean {
 const cannotWrite = new Set(["READONLY", "OOM", "MISCONF", "NOREPLICAS"]);
 const notAllowed = new Set(["DENIED", "NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
 
-/** What the caller is told; `isConnecting` when no command can have been sent. */
+/**
+ * What the caller is told; `isConnecting` when no command can have been sent. After a command that may have been carried out,
+ * it is not retryable: to do the same again could do it twice.
+ */
 export function explain(error: unknown, { isConnecting = false } = {}): unknown {
   if (BoughError.is(error)) return error;
   const word = wordOf(error);
   const why = messageOf(error).replace(/\.$/, "");
   const options = { cause: error, data: { reason: word ?? "connection" } };
   if (word === undefined) {
-    const unknown = !isConnecting && isLost(error) ? "; whether the last command was carried out is not known" : "";
+    const isUnknown = isLost(error) && !isConnecting;
+    const unknown = isUnknown ? "; whether the last command was carried out is not known" : "";
     return new BoughError("store_unavailable", `The Redis server can't be reached (${why})${unknown}.`, {
-      ...options,
-      retryable: true,
+      cause: error,
+      data: { ...options.data, ...(isUnknown && { outcome: "unknown" }) },
+      retryable: !isUnknown,
     });
   }
   if (isPassing(error))
