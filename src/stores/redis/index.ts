@@ -55,7 +55,8 @@ export async function redisStore(source: string | RedisSource, options: RedisOpt
     const durability = await inspect(redis);
     await checkFormat(redis);
     if (durability.powerLoss !== "nothing") onWarning({ code: "durability", message: durability.description });
-    return new ServerStore(redis, { durability, handle: randomIds.next(), pollMs });
+    const database = await databaseOf(redis);
+    return new ServerStore(redis, { durability, handle: randomIds.next(), database, pollMs });
   } catch (error) {
     redis.close();
     throw explain(error);
@@ -96,6 +97,15 @@ async function checkFormat(redis: Connection): Promise<void> {
     });
   }
   throw new BoughError("store_unsupported", `The key "${key}" is another program's.`, { data: { key } });
+}
+
+/** The number of the database, as the server knows it; one that does not say has a single one. */
+async function databaseOf(redis: Connection): Promise<string> {
+  const described = await redis.command<string>("CLIENT", "INFO").catch((error) => {
+    if (BoughError.is(error, "store_unavailable") || BoughError.is(error, "store_busy")) throw error;
+    return "";
+  });
+  return /(?:^| )db=(\d+)/.exec(described)?.[1] ?? "0";
 }
 
 function warnProcess({ code, message }: RedisWarning): void {
