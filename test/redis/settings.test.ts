@@ -13,6 +13,7 @@ describe.skipIf(missing)("the server's settings", () => {
 
   async function told(settings: Record<string, string>) {
     const client = await raw(server().url);
+    await client.sendCommand(["CONFIG", "SET", "no-appendfsync-on-rewrite", "no"]);
     for (const [name, value] of Object.entries(settings)) await client.sendCommand(["CONFIG", "SET", name, value]);
     const warnings: RedisWarning[] = [];
     const store = await opened(server().url, {
@@ -27,6 +28,12 @@ describe.skipIf(missing)("the server's settings", () => {
     [{ appendonly: "no", save: "3600 1" }, "sinceSnapshot", "sinceSnapshot", /last snapshot/],
     [{ appendonly: "yes", appendfsync: "everysec", save: "" }, "nothing", "seconds", /two seconds/],
     [{ appendonly: "yes", appendfsync: "no" }, "nothing", "seconds", /operating system/],
+    [
+      { appendonly: "yes", appendfsync: "always", "no-appendfsync-on-rewrite": "yes" },
+      "nothing",
+      "seconds",
+      /rewrites/,
+    ],
   ])("%o: what can be lost is told once", async (settings, processDeath, powerLoss, words) => {
     const { durability, warnings } = await told(settings);
     expect(durability).toMatchObject({ processDeath, powerLoss, description: expect.stringMatching(words) });

@@ -53,7 +53,7 @@ function toInfo(text: string): Map<string, string> {
 
 /** Undefined where reading them is forbidden, as managed servers do. */
 async function settingsOf(redis: Connection): Promise<Map<string, string> | undefined> {
-  const names = ["appendonly", "appendfsync", "save", "maxmemory-policy"];
+  const names = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory-policy"];
   try {
     const flat = await redis.command<string[]>("CONFIG", "GET", ...names);
     const settings = new Map<string, string>();
@@ -68,6 +68,8 @@ async function settingsOf(redis: Connection): Promise<Map<string, string> | unde
 const always = "Every write is on disk before it is acknowledged (appendfsync always).";
 const everySecond =
   "A power failure can lose what was acknowledged in about the last two seconds (appendfsync everysec); `appendfsync always` loses nothing.";
+const whileRewriting =
+  "A power failure while the server rewrites its file can lose what was acknowledged in about the last half minute (no-appendfsync-on-rewrite yes).";
 const whenever =
   "A power failure can lose what the operating system had not written yet, often half a minute (appendfsync no).";
 const snapshots =
@@ -80,6 +82,8 @@ function durabilityOf(info: Map<string, string>, settings: Map<string, string> |
   const told = (processDeath: Loss, powerLoss: Loss, description: string) => ({ processDeath, powerLoss, description });
   if (appendOnly === "yes") {
     const sync = settings?.get("appendfsync");
+    const pauses = settings?.get("no-appendfsync-on-rewrite") === "yes";
+    if (pauses && sync !== "no") return told("nothing", "seconds", whileRewriting);
     if (sync === "always") return told("nothing", "nothing", always);
     if (sync === "everysec") return told("nothing", "seconds", everySecond);
     if (sync === "no") return told("nothing", "seconds", whenever);
