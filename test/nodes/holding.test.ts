@@ -120,3 +120,25 @@ test("a run whose lease is over does not act on an answer that another one has a
   await events;
   expect(executed).toEqual(["other"]);
 });
+
+test("a run whose turn is committed is completed, although its branch is deleted before others' facts are read", async () => {
+  const clock = manualClock();
+  const store = memoryStore({ clock });
+  const append: Store["append"] = async (ref, events, options) => {
+    if (!options?.release) return store.append(ref, events, options);
+    await other.updateBranch("s", "main", { name: "Renamed" });
+    const appended = await store.append(ref, events, options);
+    await other.deleteSession("s");
+    return appended;
+  };
+  const raced = new Proxy(store, {
+    get(target, name: keyof Store) {
+      const method = name === "append" ? append : target[name];
+      return typeof method === "function" ? method.bind(target) : method;
+    },
+  });
+  const { agent, again } = await given(() => "Done.", { clock, store: raced });
+  const other = again({ store });
+  expect(await agent.run("Go", s).result).toMatchObject({ status: "completed", text: "Done." });
+  expect(await store.getSession("s")).toBeUndefined();
+});
