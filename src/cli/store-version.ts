@@ -4,17 +4,21 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { paths } from "../stores/file/layout.ts";
-import { openPool } from "../stores/postgres/source.ts";
+import { checkSchema } from "../stores/postgres/open.ts";
+import { openPool, schemaOf } from "../stores/postgres/source.ts";
+import { makeClient, prefixOf } from "../stores/redis/client.ts";
+import { formatKey } from "../stores/redis/keys.ts";
 import { type Database, loadDriver } from "../stores/sqlite/driver.ts";
 import { applicationId } from "../stores/sqlite/schema.ts";
-import { placeOf } from "./store.ts";
+import { placeOf } from "./place.ts";
 
 /** 0 when there is nothing yet; undefined when this kind of store does not tell, or what is there is not ours. */
 export async function storeVersion(url: string): Promise<number | undefined> {
   const place = placeOf(url);
   if (place?.kind === "sqlite") return sqliteVersion(place.path);
   if (place?.kind === "file") return fileVersion(place.path);
-  return /^postgres(ql)?:/i.test(url) ? postgresVersion(url) : undefined;
+  if (/^postgres(ql)?:/i.test(url)) return postgresVersion(url);
+  return /^rediss?:/i.test(url) ? redisVersion(url) : undefined;
 }
 
 async function sqliteVersion(path: string): Promise<number | undefined> {
@@ -50,14 +54,29 @@ function fileVersion(path: string): number | undefined {
 async function postgresVersion(url: string): Promise<number | undefined> {
   const { pool, end } = await openPool(url, { max: 1, applicationName: "bough", timeoutMs: 10_000 });
   try {
-    const { rows } = await pool.query("SELECT to_regclass('bough.migrations') IS NOT NULL AS there");
+    const table = `"${checkSchema(schemaOf(url))}".migrations`;
+    const { rows } = await pool.query("SELECT to_regclass($1) IS NOT NULL AS there", [table]);
     if (!rows[0]?.there) return 0;
-    const found = await pool.query("SELECT max(version) AS version FROM bough.migrations");
+    const found = await pool.query(`SELECT max(version) AS version FROM ${table}`);
     return Number(found.rows[0]?.version ?? 0);
   } catch {
     // Opening will say why.
     return undefined;
   } finally {
     await end();
+  }
+}
+
+async function redisVersion(url: string): Promise<number | undefined> {
+  const client = await makeClient(url);
+  const failed = new Promise<never>((_, reject) => client.on("error", reject));
+  try {
+    await Promise.race([client.connect(), failed]);
+    return Number((await client.sendCommand(["GET", formatKey(prefixOf(url))])) ?? 0);
+  } catch {
+    // As above.
+    return undefined;
+  } finally {
+    client.destroy();
   }
 }

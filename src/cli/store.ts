@@ -1,14 +1,16 @@
-// Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path
-// would look like an empty store.
+// Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path, or
+// another database of the same server, would look like an empty store.
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Store } from "../log/store.ts";
-import { openStore, pathOf } from "../sessions/open-store.ts";
+import { openStore } from "../sessions/open-store.ts";
 import { paths } from "../stores/file/layout.ts";
 import { misuse } from "./command.ts";
+import { placeOf, showUrl } from "./place.ts";
+import { storeVersion } from "./store-version.ts";
 
 const usualPath = "./.bough/bough.db";
 
@@ -34,21 +36,6 @@ export async function openOwnStore(store: Store | string, { clock = systemClock 
   return openStore(store, { clock });
 }
 
-/** What a URL names on this machine's disk, if it does. */
-export function placeOf(url: string): { kind: "sqlite" | "file"; path: string } | undefined {
-  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
-  const kind = scheme === undefined || scheme === "file" ? "file" : scheme === "sqlite" ? "sqlite" : undefined;
-  return kind && { kind, path: resolve(pathOf(url)) };
-}
-
-/** The URL without its password. */
-export function showUrl(url: string): string {
-  if (placeOf(url) || !URL.canParse(url)) return url;
-  const parsed = new URL(url);
-  if (parsed.password) parsed.password = "***";
-  return parsed.href;
-}
-
 export interface OpenOptions {
   /** Whether a store that is not there is made. */
   readonly create?: boolean;
@@ -60,8 +47,10 @@ async function openNamedStore(url: string, { create = false, clock = systemClock
     throw misuse("A store in memory is gone when its process ends, so there is nothing to find in one.");
   }
   const place = placeOf(url);
-  if (place && !create && !isThere(place)) {
-    throw new BoughError("store_unsupported", `There is no store at ${place.path}.`, { data: { path: place.path } });
+  const isMissing = place ? () => !isThere(place) : async () => (await storeVersion(url)) === 0;
+  if (!create && (await isMissing())) {
+    const path = place?.path ?? showUrl(url);
+    throw new BoughError("store_unsupported", `There is no store at ${path}.`, { data: { path } });
   }
   if (place) mkdirSync(dirname(place.path), { recursive: true });
   return openStore(url, { clock });

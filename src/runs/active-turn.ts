@@ -66,6 +66,8 @@ export class ActiveTurn {
   isOver = false;
   #hook: HookContext | undefined;
   #isListening = false;
+  /** Until then nobody else can have the branch, as far as this process's clock goes. */
+  #heldUntil: number;
   readonly #interrupt: ActiveTurnOptions["interrupt"];
   /** The runs that have worked on this turn. */
   readonly #runIds = new Set<string>();
@@ -80,6 +82,7 @@ export class ActiveTurn {
     this.resumed = resumed;
     this.state = state;
     this.#interrupt = options.interrupt;
+    this.#heldUntil = context.clock.now() + plan.leaseMs;
     this.asking = new Asking({
       turnId: held.turnId,
       clock: context.clock,
@@ -104,6 +107,27 @@ export class ActiveTurn {
 
   write(...drafts: Draft[]): Promise<readonly Fact[]> {
     return this.log.write(...drafts);
+  }
+
+  /** Renews the hold on the branch; `epoch_stale` when another run has it. */
+  renew(): Promise<void> {
+    this.renewal = this.#renew();
+    return this.renewal;
+  }
+
+  async #renew(): Promise<void> {
+    const { leaseMs } = this.plan;
+    const until = this.context.clock.now() + leaseMs;
+    await this.held.renew(leaseMs);
+    this.#heldUntil = until;
+  }
+
+  /**
+   * For what can't be taken back: a process that was paused past its lease hears the answer it waited for before anything
+   * tells it that another one has acted on it. Costs nothing while the lease runs.
+   */
+  async ensureHeld(): Promise<void> {
+    if (this.context.clock.now() >= this.#heldUntil) await this.renew();
   }
 
   view(): Promise<BranchView> {

@@ -127,6 +127,7 @@ async function execute(pending: Pending, hook: ToolCallContext, { shown, input }
   const { scope, call, tool, starts } = pending;
   const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
+  await turn.ensureHeld();
   if (tool.effect === "once" && (starts > 0 || turn.asking.isGated(callId))) {
     await turn.write({ ...turn.stamp(), type: "tool.started", turnId: turn.turnId, callIds: [callId] });
     failpoint("run.tool.started");

@@ -110,9 +110,8 @@ async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<
     // Wherever the clock was set to meanwhile, a beat is no longer than that.
     await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
     if (signal.aborted || turn.isOver) return;
-    turn.renewal = turn.held.renew(leaseMs);
     try {
-      await turn.renewal;
+      await turn.renew();
     } catch (error) {
       // Any other failure is tried again: the lease is three beats long.
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));

@@ -58,7 +58,8 @@ export class TurnLog {
       failpoint("run.turn.closing");
       const facts = await close();
       failpoint("run.turn.closed");
-      await this.#showInOrder(facts);
+      // It is closed, whatever becomes of showing it: once given back, the branch may be gone before it is read again.
+      await this.#showInOrder(facts).catch(() => this.#show(facts.filter(({ seq }) => seq > this.#shown)));
       return facts;
     });
   }

@@ -38,6 +38,26 @@ describe("bough on PostgreSQL", () => {
     expect(examined.code).toBe(0);
   });
 
+  test("is not made by those who only look, and the URL says which schema is meant", async () => {
+    const cwd = scratch();
+    const [one, other] = [`${server.url}?schema=one`, `${server.url}?schema=other`];
+    for (const look of [
+      ["store", "check", one],
+      ["doctor", one],
+      ["store", "copy", "--from", one, "--to", "./x"],
+    ]) {
+      const { code, stdout, stderr } = await bough(cwd, ...look);
+      expect(code).toBe(1);
+      expect(stdout + stderr).toContain(`There is no store at ${one}`);
+    }
+    expect((await bough(cwd, "store", "migrate", one)).stdout).toMatch(/created \(version \d+\)\n$/);
+    await fill(one, (sessions, tick) => fillRich(sessions, tick, "rich"));
+    expect(await bough(cwd, "store", "copy", "--from", one, "--to", other)).toMatchObject({ code: 0 });
+    expect(await snapshot(other)).toEqual(await snapshot(one));
+    expect((await bough(cwd, "store", "check", other)).stdout).toMatch(/^1 session,/);
+    expect(await bough(cwd, "store", "check", `${server.url}?schema=a"b`)).toMatchObject({ code: 2 });
+  });
+
   test("that is not there is told in one sentence without the password", async () => {
     const { code, stderr } = await bough(scratch(), "sessions", "ls", "--store", "postgres://u:secret@127.0.0.1:1/db");
     expect(code).toBe(1);

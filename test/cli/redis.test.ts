@@ -19,6 +19,18 @@ describe.skipIf(missing)("bough on Redis", () => {
     expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/a.db`));
   });
 
+  test("is not made by those who only look, and the URL says which keys are meant", async () => {
+    const cwd = scratch();
+    const [one, other] = [`${server.url}?prefix=one`, `${server.url}?prefix=other`];
+    const { code, stderr } = await bough(cwd, "store", "check", one);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `error: There is no store at ${one}. (store_unsupported)\n` });
+    expect((await bough(cwd, "store", "migrate", one)).stdout).toMatch(/created \(version 1\)\n$/);
+    await fill(one, (sessions, tick) => fillRich(sessions, tick, "rich"));
+    expect(await bough(cwd, "store", "copy", "--from", one, "--to", other)).toMatchObject({ code: 0 });
+    expect(await snapshot(other)).toEqual(await snapshot(one));
+    expect((await bough(cwd, "store", "check", other)).stdout).toMatch(/^1 session,/);
+  });
+
   test("says in one line what can be lost", async () => {
     const { code, stderr } = await bough(scratch(), "sessions", "ls", "--store", server.url, "--json");
     expect(code).toBe(0);

@@ -37,21 +37,26 @@ test("a run that goes on with its turn after an answer holds the branch, and sho
   expect(await store.listRuns()).toEqual([]);
 });
 
-/** A run in the middle of a call, on a store whose renewals go through the test's hands. */
-async function withRenewals(renew: (go: () => Promise<unknown>) => Promise<unknown>) {
-  const clock = manualClock();
-  const store = memoryStore({ clock });
+/** The store, with renewals that go through the test's hands. */
+function withRenewRun(store: Store, renew: (go: () => Promise<unknown>) => Promise<unknown>): Store {
   const renewRun: Store["renewRun"] = async (ref, claim) => {
     const go = () => store.renewRun(ref, claim);
     return (claim.leaseMs > 0 ? renew(go) : go()) as ReturnType<typeof go>;
   };
-  const held = new Proxy(store, {
+  return new Proxy(store, {
     get(target, name: keyof Store) {
       if (name === "renewRun") return renewRun;
       const method = target[name];
       return typeof method === "function" ? method.bind(target) : method;
     },
   });
+}
+
+/** A run in the middle of a call, on such a store. */
+async function withRenewals(renew: (go: () => Promise<unknown>) => Promise<unknown>) {
+  const clock = manualClock();
+  const store = memoryStore({ clock });
+  const held = withRenewRun(store, renew);
   const begun = { count: 0 };
   const script = [{ calls: [{ name: "wait", input: {} }] }];
   const { agent } = await given(script, { clock, store: held, tools: { wait: endless(begun) } });
@@ -89,4 +94,51 @@ test("a run that is handed over is free at once, also when a sign of life was un
   expect((await run.result).reason).toBe("handed-over");
   const [claim] = await store.listRuns();
   expect(claim!.expiresAt).toBeLessThanOrEqual(clock.now());
+});
+
+test("a run whose lease is over does not act on an answer that another one has acted on", async () => {
+  const clock = manualClock();
+  const store = memoryStore({ clock });
+  const executed: string[] = [];
+  const tools = (who: string) => ({ pay: defineTool({ input, permission: true, execute: () => executed.push(who) }) });
+  const script = (prompt: readonly unknown[]) =>
+    prompt.length > 1 ? "Done." : { calls: [{ name: "pay", input: {} }] };
+  const awake = gate();
+  const paused = withRenewRun(store, (go) => awake.passed.then(go));
+  const one = await given(script, { clock, store: paused, tools: tools("one") });
+  const other = one.again({ store, owner: "other/1", tools: tools("other") });
+  const opened: string[] = [];
+  const run = one.agent.run("Go", s);
+  const events = eventsOf(run, (event) => event.type === "interaction.opened" && opened.push(event.id));
+  await until(() => opened.length === 1);
+  clock.advance(31_000);
+  await settle();
+  const taken = await other.respond(s, opened[0]!, { approved: true });
+  expect(await taken!.result).toMatchObject({ status: "completed" });
+  awake.open();
+  expect(await run.result).toMatchObject({ status: "failed", error: { code: "epoch_stale" } });
+  await events;
+  expect(executed).toEqual(["other"]);
+});
+
+test("a run whose turn is committed is completed, although its branch is deleted before others' facts are read", async () => {
+  const clock = manualClock();
+  const store = memoryStore({ clock });
+  const append: Store["append"] = async (ref, events, options) => {
+    if (!options?.release) return store.append(ref, events, options);
+    await other.updateBranch("s", "main", { name: "Renamed" });
+    const appended = await store.append(ref, events, options);
+    await other.deleteSession("s");
+    return appended;
+  };
+  const raced = new Proxy(store, {
+    get(target, name: keyof Store) {
+      const method = name === "append" ? append : target[name];
+      return typeof method === "function" ? method.bind(target) : method;
+    },
+  });
+  const { agent, again } = await given(() => "Done.", { clock, store: raced });
+  const other = again({ store });
+  expect(await agent.run("Go", s).result).toMatchObject({ status: "completed", text: "Done." });
+  expect(await store.getSession("s")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { migrate, migrations } from "../../src/stores/postgres/schema.ts";
-import { database, describe, facts, freshSchema, givenMain, main, opened, raw } from "./kit.ts";
+import { database, describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 
 const kill = "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(10)";
 
@@ -55,6 +55,28 @@ describe("migrations", () => {
     await expect(store.append(main, facts("e", 1))).rejects.toMatchObject(refusal);
     expect(await store.read(main)).toEqual([]);
   });
+
+  test("a role that was given its schema needs no right to make one", async () => {
+    const schema = freshSchema();
+    const pool = await raw();
+    await pool.query(`CREATE ROLE tenant LOGIN; CREATE SCHEMA ${schema} AUTHORIZATION tenant`);
+    const url = server().url.replace("postgres@", "tenant@");
+    await givenMain(await opened({ schema, url }), facts("e", 1));
+    const refused = { code: "store_unsupported", data: { reason: "42501" } };
+    await expect(opened({ schema: freshSchema(), url })).rejects.toMatchObject(refused);
+  });
+
+  test.each(["migrations (id text)", "sessions (id text)"])(
+    "a schema with another program's table %s is refused",
+    async (table) => {
+      const schema = freshSchema();
+      const pool = await raw();
+      await pool.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.${table}`);
+      await expect(opened({ schema })).rejects.toMatchObject({ code: "store_unsupported" });
+      const { rows } = await pool.query("SELECT tablename FROM pg_tables WHERE schemaname = $1", [schema]);
+      expect(rows).toEqual([{ tablename: table.split(" ")[0] }]);
+    },
+  );
 
   test("schemas of one database know nothing of each other", async () => {
     const [one, two] = [await opened(), await opened()];

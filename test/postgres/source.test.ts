@@ -27,6 +27,23 @@ describe("sources", () => {
     await store.close();
   });
 
+  test("bytes come back as they were from a driver that gives them as text, and never as others", async () => {
+    const pool = await raw();
+    const given = async (bytea: (bytes: Buffer) => unknown) => {
+      const query = async (text: string, values?: unknown[]) => {
+        const { rows } = await pool.query(text, values);
+        return { rows: rows?.map((row) => (row.bytes ? { ...row, bytes: bytea(row.bytes) } : row)) };
+      };
+      const store = await postgresStore({ query }, { schema: freshSchema() });
+      onTestFinished(() => store.close());
+      await givenMain(store);
+      await store.putContent(main, { id: "c", bytes: new Uint8Array([0, 1, 255]), mediaType: "a/b" });
+      return (await store.getContent(main, "c"))?.bytes;
+    };
+    expect(await given((bytes) => `\\x${bytes.toString("hex")}`)).toEqual(new Uint8Array([0, 1, 255]));
+    await expect(given((bytes) => bytes.toString())).rejects.toMatchObject({ code: "store_unsupported" });
+  });
+
   test("one connection is enough", async () => {
     const client = new pg.Client({ connectionString: server().url });
     await client.connect();
@@ -154,6 +171,10 @@ describe("the server's settings", () => {
     await pool.query("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
     const url = server().url.replace(/postgres$/, "latin");
     await expect(opened({ url })).rejects.toMatchObject({ code: "store_unsupported", data: { encoding: "LATIN1" } });
+  });
+
+  test.each([undefined, {}, 5])("%j is no source", async (source) => {
+    await expect(postgresStore(source as never)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
   test("what is no URL is refused, and not shown", async () => {

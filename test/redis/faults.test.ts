@@ -45,8 +45,8 @@ describe.skipIf(missing)("a store in use", () => {
     const updating = store.updateSession("s", { metadata: { "patched-key": 1 } });
     await expect(updating).rejects.toMatchObject({
       code: "store_unavailable",
-      retryable: true,
-      data: { reason: "connection" },
+      retryable: false,
+      data: { reason: "connection", outcome: "unknown" },
     });
     expect(await store.getSession("s")).toMatchObject({ version: 3, metadata: { "patched-key": 1 } });
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { facts, freshPrefix, givenMain, main, opened, raw, runChild, sharedServer } from "./kit.ts";
 import { missing } from "./server.ts";
 
@@ -31,6 +31,21 @@ describe.skipIf(missing)("processes on one server", () => {
     await expect(late).rejects.toMatchObject({ code: "epoch_stale" });
     expect(await two.append(main, facts("new", 1), { epoch: taken.epoch })).toEqual({ first: 1, last: 1 });
     expect(await one.read(main)).toHaveLength(1);
+  });
+
+  test("databases of one server don't hear each other's live texts, although their sessions are called alike", async () => {
+    const prefix = freshPrefix();
+    const [one, two, other, another] = await Promise.all(
+      ["/0", "/0", "/1", "/1"].map((path) => opened(`${server().url}${path}`, { prefix })),
+    );
+    const heard: string[] = [];
+    const hear = (name: string) => (text: string) => heard.push(`${name} ${text}`);
+    await two!.live!.hear(main, hear("two"), new AbortController().signal);
+    await other!.live!.hear(main, hear("other"), new AbortController().signal);
+    await one!.live!.send(main, "of 0");
+    await another!.live!.send(main, "of 1");
+    await vi.waitFor(() => expect(heard).toEqual(expect.arrayContaining(["two of 0", "other of 1"])));
+    expect(heard).toHaveLength(2);
   });
 
   test("an epoch of a deleted session does not write to one created again under its id", async () => {

@@ -1,16 +1,19 @@
 // What a server must be like, and what a store says about the one it has.
 
-import { describe, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { createCluster } from "redis";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RedisWarning } from "../../src/stores/redis/index.ts";
 import { redisStore } from "../../src/stores/redis/index.ts";
 import { facts, freshPrefix, givenMain, main, opened, raw, sharedServer } from "./kit.ts";
-import { freePort, missing } from "./server.ts";
+import { freePort, missing, startServer } from "./server.ts";
 
 describe.skipIf(missing)("the server's settings", () => {
   const server = sharedServer();
 
   async function told(settings: Record<string, string>) {
     const client = await raw(server().url);
+    await client.sendCommand(["CONFIG", "SET", "no-appendfsync-on-rewrite", "no"]);
     for (const [name, value] of Object.entries(settings)) await client.sendCommand(["CONFIG", "SET", name, value]);
     const warnings: RedisWarning[] = [];
     const store = await opened(server().url, {
@@ -25,6 +28,12 @@ describe.skipIf(missing)("the server's settings", () => {
     [{ appendonly: "no", save: "3600 1" }, "sinceSnapshot", "sinceSnapshot", /last snapshot/],
     [{ appendonly: "yes", appendfsync: "everysec", save: "" }, "nothing", "seconds", /two seconds/],
     [{ appendonly: "yes", appendfsync: "no" }, "nothing", "seconds", /operating system/],
+    [
+      { appendonly: "yes", appendfsync: "always", "no-appendfsync-on-rewrite": "yes" },
+      "nothing",
+      "seconds",
+      /rewrites/,
+    ],
   ])("%o: what can be lost is told once", async (settings, processDeath, powerLoss, words) => {
     const { durability, warnings } = await told(settings);
     expect(durability).toMatchObject({ processDeath, powerLoss, description: expect.stringMatching(words) });
@@ -81,6 +90,48 @@ describe.skipIf(missing)("the server's settings", () => {
     }
   });
 
+  test("a user who may not publish, as new users may not, writes and deletes wholly all the same, and is heard", async () => {
+    const client = await raw(server().url);
+    await client.sendCommand("ACL SETUSER silent on >secret ~* +@all resetchannels".split(" "));
+    const prefix = freshPrefix();
+    const silent = await opened(server().url.replace("redis://", "redis://silent:secret@"), { prefix, pollMs: 20 });
+    await givenMain(silent);
+    const heard = (await opened(server().url, { prefix, pollMs: 20 })).watch(main, 0, new AbortController().signal);
+    expect(await silent.append(main, facts("e", 2))).toEqual({ first: 1, last: 2 });
+    await heard;
+    const fork = { sessionId: "s", branchId: "fork" };
+    await silent.createBranch("s", { id: "fork", header: {}, events: [], parent: { branchId: "main", seq: 1 } });
+    expect(await silent.deleteBranch(fork)).toEqual(["fork"]);
+    await silent.deleteSession("s");
+    expect(await silent.getSession("s")).toBeUndefined();
+  });
+
+  test("one server of a cluster of several is refused, and so is a client of a cluster", async () => {
+    const [one, other] = [
+      await startServer({ "cluster-enabled": "yes" }),
+      await startServer({ "cluster-enabled": "yes" }),
+    ];
+    onTestFinished(() => Promise.all([one.dispose(), other.dispose()]).then(() => {}));
+    const [near, far] = [await raw(one.url), await raw(other.url)];
+    const refusal = { code: "store_unsupported", data: { servers: 2 } };
+    await near.sendCommand(["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    await vi.waitFor(
+      async () => expect(await near.sendCommand(["CLUSTER", "INFO"])).toContain("cluster_state:ok"),
+      9_000,
+    );
+    await givenMain(await opened(one.url, { prefix: freshPrefix() }), facts("e", 1));
+    await near.sendCommand(["CLUSTER", "DELSLOTSRANGE", "9000", "16383"]);
+    await far.sendCommand(["CLUSTER", "ADDSLOTSRANGE", "9000", "16383"]);
+    await near.sendCommand(["CLUSTER", "MEET", "127.0.0.1", String(other.port)]);
+    await vi.waitFor(
+      async () => expect(await near.sendCommand(["CLUSTER", "INFO"])).toContain("cluster_size:2"),
+      9_000,
+    );
+    await expect(redisStore(one.url, { prefix: freshPrefix() })).rejects.toMatchObject(refusal);
+    const cluster = createCluster({ rootNodes: [{ url: one.url }] });
+    await expect(redisStore(cluster as never)).rejects.toMatchObject({ code: "invalid_argument" });
+  }, 30_000);
+
   test("data of a newer format is refused", async () => {
     const prefix = freshPrefix();
     const client = await raw(server().url);
@@ -109,5 +160,20 @@ describe.skipIf(missing)("the server's settings", () => {
     }
     const wrong = server().url.replace("redis://", "redis://nobody:wrong@");
     await expect(redisStore(wrong)).rejects.toMatchObject({ code: "store_unsupported" });
+    await expect(redisStore(`${server().url}/999`)).rejects.toMatchObject({ code: "store_unsupported" });
   });
+
+  test("and nothing is said of commands that could not be sent", async () => {
+    const refused = await redisStore(`redis://127.0.0.1:${await freePort()}`).catch((error: Error) => error);
+    expect(String(refused)).not.toContain("is not known");
+  });
+
+  test.each(["redis://user:secret@[x", "redis://user:secret@host/name", "http://user:secret@host", undefined, {}])(
+    "what is neither a URL of a server nor a client of one is refused, and not shown: %j",
+    async (source) => {
+      const refused = await redisStore(source as string).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: "invalid_argument" });
+      expect(inspect(refused)).not.toContain("secret");
+    },
+  );
 });

@@ -3,7 +3,8 @@ import type { Store } from "../../log/store.ts";
 import type { RedisDurability } from "../../stores/redis/index.ts";
 import { isSafe, loadDriver } from "../../stores/sqlite/driver.ts";
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
-import { chooseStore, showUrl, withStore } from "../store.ts";
+import { showUrl } from "../place.ts";
+import { chooseStore, withStore } from "../store.ts";
 import { count, type Style, type Terminal, visible } from "../terminal.ts";
 import { packageVersion } from "../version.ts";
 

@@ -1,5 +1,6 @@
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
-import { chooseStore, showUrl, withStore } from "../store.ts";
+import { showUrl } from "../place.ts";
+import { chooseStore, withStore } from "../store.ts";
 import { count, printTable } from "../terminal.ts";
 
 /** Problems that are already dealt with are told, but are no failure. */

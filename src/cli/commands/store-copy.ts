@@ -2,7 +2,8 @@ import { defineCommand, jsonArg, misuse, stopIfAsked } from "../command.ts";
 import { type CopyReport, copyStore } from "../copy/copy-store.ts";
 import { Progress } from "../copy/progress.ts";
 import { ReplayClock } from "../copy/replay-clock.ts";
-import { placeOf, showUrl, withStore } from "../store.ts";
+import { placeOf, showUrl } from "../place.ts";
+import { withStore } from "../store.ts";
 import { count, type Terminal } from "../terminal.ts";
 
 export const storeCopy = defineCommand({

@@ -1,5 +1,6 @@
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
-import { chooseStore, showUrl, withStore } from "../store.ts";
+import { showUrl } from "../place.ts";
+import { chooseStore, withStore } from "../store.ts";
 import { storeVersion } from "../store-version.ts";
 
 export const storeMigrate = defineCommand({

@@ -2,13 +2,16 @@ import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../log/index.ts";
 import { Database, type PostgresRetry } from "./database.ts";
 import { checkSchema, prepare } from "./open.ts";
-import { openPool, type PostgresSource } from "./source.ts";
+import { checkSource, openPool, type PostgresSource, schemaOf } from "./source.ts";
 import { PostgresStore } from "./store.ts";
 
 export interface PostgresOptions {
   /** Where the times in records come from (default: the system's clock); leases run by the database's clock. */
   clock?: Clock;
-  /** The schema that holds the tables, made if it is not there (default "bough"): one for each app that shares a database. */
+  /**
+   * The schema that holds the tables, made if it is not there: one for each app that shares a database (default: the URL's
+   * `?schema=`, else "bough").
+   */
   schema?: string;
   /** What the server calls our connections (default "bough"); only with a URL. */
   applicationName?: string;
@@ -37,7 +40,8 @@ export async function openPostgres(
 ): Promise<Store> {
   const { clock, pollMs = 1_000, timeoutMs = 30_000, attempts = 6, allowAsyncCommit = false, onRetry } = options;
   const { maxConnections: max = 10, applicationName = "bough" } = options;
-  const schema = checkSchema(options.schema ?? "bough");
+  const schema = checkSchema(options.schema ?? schemaOf(source));
+  checkSource(source);
   const own = typeof source === "string" ? await openPool(source, { max, applicationName, timeoutMs }) : undefined;
   const end = own?.end ?? (async () => {});
   const database = new Database(own?.pool ?? (source as Exclude<PostgresSource, string>), {

@@ -1,5 +1,6 @@
 // Uploaded bytes: once per session (contents), with one reference per branch that put them there (content_refs).
 
+import { BoughError } from "../../base/errors.ts";
 import { type BranchRef, type ContentRecord, compareText, refuse } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
@@ -105,9 +106,16 @@ export async function getContent(
   ref: BranchRef,
   id: string,
 ): Promise<{ record: ContentRecord; bytes: Uint8Array } | undefined> {
-  const [row] = await database.again<RefRow & { bytes: Uint8Array | null }>(getSql, ...idsOf(ref), encodeText(id));
+  const [row] = await database.again<RefRow & { bytes: unknown }>(getSql, ...idsOf(ref), encodeText(id));
   if (!row) throw refuse.branchNotFound(ref);
-  return row.bytes === null ? undefined : { record: toRecord(row), bytes: new Uint8Array(row.bytes) };
+  return row.bytes === null ? undefined : { record: toRecord(row), bytes: toBytes(row.bytes) };
+}
+
+/** Drivers give bytes as such, or as PostgreSQL's own text for them. Anything else would be other bytes. */
+function toBytes(given: unknown): Uint8Array {
+  if (given instanceof Uint8Array) return new Uint8Array(given);
+  if (typeof given === "string" && given.startsWith("\\x")) return new Uint8Array(Buffer.from(given.slice(2), "hex"));
+  throw new BoughError("store_unsupported", "The driver does not give bytes (bytea) as they are.");
 }
 
 const listSql = `WITH RECURSIVE line (no, parent, depth) AS (

@@ -103,7 +103,8 @@ export function explain(error: unknown): unknown {
   if (/^XX00[12]$/.test(code)) return new BoughError("store_corrupt", `The database is damaged ${why}.`, options);
   if (/^54...$/.test(code))
     return new BoughError("limit_exceeded", `A value is larger than PostgreSQL takes ${why}.`, options);
-  if (error instanceof Unsent || /^(28...|3D000|3F000|42501|42P01|0A000)$/.test(code)) {
+  // The last three: the schema has tables that are not ours.
+  if (error instanceof Unsent || /^(28...|3D000|3F000|42501|0A000|42P01|42703|42P07)$/.test(code)) {
     return new BoughError("store_unsupported", `The database can't be used ${why}.`, options);
   }
   return error;

@@ -122,13 +122,13 @@ const lockClass = 0x426f6768;
 /** Brings the schema to the newest version; `store_too_new` when it is past that. */
 export async function migrate(database: Database, steps: readonly Migration[] = migrations): Promise<void> {
   for (let tried = -1; ; ) {
-    const version = await checkVersion(database, steps.length);
+    const { version, isNew } = await checkVersion(database, steps.length);
     const step = steps[version];
     if (!step) return;
     const failed = version === tried;
     tried = version;
     try {
-      await database.script([...opening(database.schema), recording(version + 1), ...step]);
+      await database.script([...opening(database.schema, isNew), recording(version + 1), ...step]);
     } catch (error) {
       // The row is there: somebody else has done it, unless that was to be seen by now.
       if (!isTaken(error) || failed) throw error;
@@ -136,11 +136,14 @@ export async function migrate(database: Database, steps: readonly Migration[] = 
   }
 }
 
-/** Waits for other migrations (M2) and makes what the row of a migration needs. */
-function opening(schema: string): string[] {
+/**
+ * Waits for other migrations (M2) and makes what the row of a migration needs. A schema that is there is not asked for: even
+ * `IF NOT EXISTS` needs the right to make one, which a role that was given its schema does not have.
+ */
+function opening(schema: string, isNew: boolean): string[] {
   return [
     `SELECT pg_advisory_xact_lock(${lockClass}, hashtext('${schema}'))`,
-    `CREATE SCHEMA IF NOT EXISTS "${schema}"`,
+    ...(isNew ? [`CREATE SCHEMA IF NOT EXISTS "${schema}"`] : []),
     `CREATE TABLE IF NOT EXISTS bough.migrations (
       version integer PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT now()
@@ -152,17 +155,18 @@ function recording(version: number): string {
   return `INSERT INTO bough.migrations (version) VALUES (${version})`;
 }
 
-/** The schema's version, 0 when there is none; refuses one this build does not know. */
-async function checkVersion(database: Database, supported = newestVersion): Promise<number> {
-  const [known] = await database.again<{ there: boolean }>(
-    "SELECT to_regclass($1) IS NOT NULL AS there",
+/** The schema's version, 0 when it has no tables; refuses one this build does not know, and what is not ours. */
+async function checkVersion(database: Database, supported: number): Promise<{ version: number; isNew: boolean }> {
+  const [known] = await database.again<{ there: boolean; schema: boolean }>(
+    "SELECT to_regclass($1) IS NOT NULL AS there, to_regnamespace($2) IS NOT NULL AS schema",
     `"${database.schema}".migrations`,
+    `"${database.schema}"`,
   );
-  if (!known?.there) return 0;
+  if (!known?.there) return { version: 0, isNew: !known?.schema };
   const rows = await database.again<{ version: number | null }>("SELECT max(version) AS version FROM bough.migrations");
-  const found = Number(rows[0]?.version ?? 0);
-  if (found <= supported) return found;
-  throw tooNew(found, supported);
+  const version = Number(rows[0]?.version ?? 0);
+  if (version <= supported) return { version, isNew: false };
+  throw tooNew(version, supported);
 }
 
 export function tooNew(found: number, supported = newestVersion): BoughError {

@@ -22,6 +22,12 @@ export interface PostgresPool extends PostgresQueryable {
 
 export type PostgresSource = string | PostgresQueryable | PostgresPool;
 
+/** A source that is none, such as a variable of the environment that nobody has set, is refused before it is used. */
+export function checkSource(source: PostgresSource): void {
+  if (typeof source === "string" || typeof source?.query === "function") return;
+  throw new BoughError("invalid_argument", "A PostgreSQL store takes a URL, a pool, or an object with query().");
+}
+
 export function isPool(source: PostgresQueryable): source is PostgresPool {
   return typeof (source as Partial<PostgresPool>).connect === "function" && !("connection" in source);
 }
@@ -64,6 +70,15 @@ export async function openPool(
   // An idle connection that ends is replaced when the next one is needed; without a listener it would end the process.
   pool.on("error", () => {});
   return { pool: pool as unknown as PostgresPool, end: () => pool.end() };
+}
+
+/** The schema that a URL names (`?schema=app`); the usual one otherwise. */
+export function schemaOf(source: PostgresSource): string {
+  const url =
+    typeof source === "string" && URL.canParse(source, "postgres://base")
+      ? new URL(source, "postgres://base")
+      : undefined;
+  return url?.searchParams.get("schema") ?? "bough";
 }
 
 /** Whether a connection can be set aside for listening. */

@@ -35,15 +35,34 @@ const pingMs = 4_000;
 const silenceMs = 10_000;
 const longestPauseMs = 500;
 
+/** The beginning of all keys that a URL names (`?prefix=app`); the usual one otherwise. */
+export function prefixOf(source: string | RedisSource): string {
+  const url = typeof source === "string" && URL.canParse(source) ? new URL(source) : undefined;
+  return url?.searchParams.get("prefix") ?? "bough";
+}
+
 /** A client of our own, not yet connected. */
 export async function makeClient(source: string | RedisSource): Promise<RedisClient> {
-  if (typeof source !== "string") return source.duplicate(settings) as RedisClient;
+  if (typeof source !== "string") {
+    if (typeof source?.duplicate !== "function" || "masters" in source) throw noSource();
+    return source.duplicate(settings) as RedisClient;
+  }
   const { createClient } = await loadPackage();
   const socket = {
     socketTimeout: silenceMs,
     reconnectStrategy: (retries: number) => Math.min(20 * 2 ** Math.min(retries, 10), longestPauseMs),
   };
-  return createClient({ ...settings, url: source, pingInterval: pingMs, socket });
+  try {
+    return createClient({ ...settings, url: source, pingInterval: pingMs, socket });
+  } catch {
+    // Without its cause, which shows the password.
+    throw noSource();
+  }
+}
+
+function noSource(): BoughError {
+  const message = "A Redis store takes redis://HOST:PORT/NUMBER, rediss://… or a client of one server (createClient).";
+  return new BoughError("invalid_argument", message);
 }
 
 async function loadPackage(): Promise<{ createClient(options: object): RedisClient }> {

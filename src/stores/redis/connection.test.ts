@@ -44,7 +44,8 @@ describe("a connection that breaks", () => {
 
   test("what may have run and may not run twice is told at once", async () => {
     const { redis, sent } = answering(lost, ["ok"]);
-    await expect(redis.run(once, "s", [])).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+    const told = { code: "store_unavailable", retryable: false, data: { outcome: "unknown" } };
+    await expect(redis.run(once, "s", [])).rejects.toMatchObject(told);
     expect(sent).toHaveLength(1);
   });
 

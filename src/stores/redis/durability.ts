@@ -25,6 +25,7 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   if (Number.parseInt(version, 10) < oldest) {
     throw unsupported(`Redis ${version} is too old; ${oldest}.0 or newer is needed.`, { found: version });
   }
+  if (info.get("cluster_enabled") === "1") await refuseCluster(redis);
   const settings = await settingsOf(redis);
   const policy = settings?.get("maxmemory-policy") ?? info.get("maxmemory_policy");
   // Policies named volatile-… spare keys that never expire, such as the store's; but nobody can promise that no other
@@ -38,6 +39,13 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   return { ...base, description: base.description + unknownPolicy };
 }
 
+/** One connection reaches one server: sessions whose keys lie on another could neither be found nor made. */
+async function refuseCluster(redis: Connection): Promise<void> {
+  const servers = Number(toInfo(await redis.command<string>("CLUSTER", "INFO")).get("cluster_size"));
+  if (servers <= 1) return;
+  throw unsupported(`The server is one of ${servers} of a cluster; the store talks to a single one.`, { servers });
+}
+
 function toInfo(text: string): Map<string, string> {
   const lines = text.split(/\r?\n/).map((line) => line.split(":"));
   return new Map(lines.map(([name, ...value]) => [name!, value.join(":")]));
@@ -45,7 +53,7 @@ function toInfo(text: string): Map<string, string> {
 
 /** Undefined where reading them is forbidden, as managed servers do. */
 async function settingsOf(redis: Connection): Promise<Map<string, string> | undefined> {
-  const names = ["appendonly", "appendfsync", "save", "maxmemory-policy"];
+  const names = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory-policy"];
   try {
     const flat = await redis.command<string[]>("CONFIG", "GET", ...names);
     const settings = new Map<string, string>();
@@ -60,6 +68,8 @@ async function settingsOf(redis: Connection): Promise<Map<string, string> | unde
 const always = "Every write is on disk before it is acknowledged (appendfsync always).";
 const everySecond =
   "A power failure can lose what was acknowledged in about the last two seconds (appendfsync everysec); `appendfsync always` loses nothing.";
+const whileRewriting =
+  "A power failure while the server rewrites its file can lose what was acknowledged in about the last half minute (no-appendfsync-on-rewrite yes).";
 const whenever =
   "A power failure can lose what the operating system had not written yet, often half a minute (appendfsync no).";
 const snapshots =
@@ -72,6 +82,8 @@ function durabilityOf(info: Map<string, string>, settings: Map<string, string> |
   const told = (processDeath: Loss, powerLoss: Loss, description: string) => ({ processDeath, powerLoss, description });
   if (appendOnly === "yes") {
     const sync = settings?.get("appendfsync");
+    const pauses = settings?.get("no-appendfsync-on-rewrite") === "yes";
+    if (pauses && sync !== "no") return told("nothing", "seconds", whileRewriting);
     if (sync === "always") return told("nothing", "nothing", always);
     if (sync === "everysec") return told("nothing", "seconds", everySecond);
     if (sync === "no") return told("nothing", "seconds", whenever);

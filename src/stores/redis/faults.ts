@@ -25,19 +25,24 @@ export function isLost(error: unknown): boolean {
 }
 
 const cannotWrite = new Set(["READONLY", "OOM", "MISCONF", "NOREPLICAS"]);
-const notAllowed = new Set(["NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
+const notAllowed = new Set(["DENIED", "NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
 
-/** What the caller is told. */
-export function explain(error: unknown): unknown {
+/**
+ * What the caller is told; `isConnecting` when no command can have been sent. After a command that may have been carried out,
+ * it is not retryable: to do the same again could do it twice.
+ */
+export function explain(error: unknown, { isConnecting = false } = {}): unknown {
   if (BoughError.is(error)) return error;
   const word = wordOf(error);
   const why = messageOf(error).replace(/\.$/, "");
   const options = { cause: error, data: { reason: word ?? "connection" } };
   if (word === undefined) {
-    const unknown = isLost(error) ? "; whether the last command was carried out is not known" : "";
+    const isUnknown = isLost(error) && !isConnecting;
+    const unknown = isUnknown ? "; whether the last command was carried out is not known" : "";
     return new BoughError("store_unavailable", `The Redis server can't be reached (${why})${unknown}.`, {
-      ...options,
-      retryable: true,
+      cause: error,
+      data: { ...options.data, ...(isUnknown && { outcome: "unknown" }) },
+      retryable: !isUnknown,
     });
   }
   if (isPassing(error))
@@ -45,7 +50,7 @@ export function explain(error: unknown): unknown {
   if (cannotWrite.has(word)) {
     return new BoughError("store_read_only", `The Redis server takes no writes (${why}).`, options);
   }
-  if (notAllowed.has(word)) {
+  if (isConnecting || notAllowed.has(word)) {
     return new BoughError("store_unsupported", `The Redis server does not let the store work (${why}).`, options);
   }
   if (word === "WRONGTYPE") return corrupt(`A key of the store holds something else (${why}).`);

@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import { randomIds } from "../../base/ids.ts";
-import { makeClient, type RedisClient, type RedisSource } from "./client.ts";
+import { makeClient, prefixOf, type RedisClient, type RedisSource } from "./client.ts";
 import { Connection } from "./connection.ts";
 import { inspect } from "./durability.ts";
 import { explain } from "./faults.ts";
-import { indexKey } from "./keys.ts";
+import { formatKey } from "./keys.ts";
 import { type RedisStore, ServerStore } from "./store.ts";
 
 export type { RedisSource } from "./client.ts";
@@ -25,7 +25,10 @@ export interface RedisOptions {
    * none, means the server's: nodes whose clocks differ must agree about a lease.
    */
   clock?: Clock;
-  /** The beginning of all keys; stores with different ones share a server without meeting (default "bough"). */
+  /**
+   * The beginning of all keys; stores with different ones share a server without meeting (default: the URL's `?prefix=`,
+   * else "bough").
+   */
   prefix?: string;
   /** How often a watched branch is looked at, in case a message was not heard (default 1,000). */
   pollMs?: number;
@@ -44,7 +47,7 @@ const format = 1;
  * `durability`; a server that evicts keys is refused.
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
-  const { clock = systemClock, prefix = "bough", pollMs = 1000, onWarning = warnProcess } = options;
+  const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
   const client = await makeClient(source);
   const redis = new Connection(client, { prefix, clock: clock === systemClock ? undefined : clock });
   try {
@@ -52,7 +55,8 @@ export async function redisStore(source: string | RedisSource, options: RedisOpt
     const durability = await inspect(redis);
     await checkFormat(redis);
     if (durability.powerLoss !== "nothing") onWarning({ code: "durability", message: durability.description });
-    return new ServerStore(redis, { durability, handle: randomIds.next(), pollMs });
+    const database = await databaseOf(redis);
+    return new ServerStore(redis, { durability, handle: randomIds.next(), database, pollMs });
   } catch (error) {
     redis.close();
     throw explain(error);
@@ -75,12 +79,16 @@ async function connect(client: RedisClient, onWarning: (warning: RedisWarning) =
   client.on("ready", () => {
     isAway = false;
   });
-  await Promise.race([client.connect(), failed]);
+  try {
+    await Promise.race([client.connect(), failed]);
+  } catch (error) {
+    throw explain(error, { isConnecting: true });
+  }
   isOpen = true;
 }
 
 async function checkFormat(redis: Connection): Promise<void> {
-  const key = `${indexKey(redis.prefix)}:format`;
+  const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
   if (Number(found) > format) {
@@ -89,6 +97,15 @@ async function checkFormat(redis: Connection): Promise<void> {
     });
   }
   throw new BoughError("store_unsupported", `The key "${key}" is another program's.`, { data: { key } });
+}
+
+/** The number of the database, as the server knows it; one that does not say has a single one. */
+async function databaseOf(redis: Connection): Promise<string> {
+  const described = await redis.command<string>("CLIENT", "INFO").catch((error) => {
+    if (BoughError.is(error, "store_unavailable") || BoughError.is(error, "store_busy")) throw error;
+    return "";
+  });
+  return /(?:^| )db=(\d+)/.exec(described)?.[1] ?? "0";
 }
 
 function warnProcess({ code, message }: RedisWarning): void {

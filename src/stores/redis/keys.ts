@@ -28,6 +28,11 @@ export function indexKey(prefix: string): string {
   return `{${escaped(prefix)}}`;
 }
 
+/** Says what version of the keys the server has. */
+export function formatKey(prefix: string): string {
+  return `${indexKey(prefix)}:format`;
+}
+
 /** A pattern for SCAN that the keys of all sessions match. */
 export function sessionPattern(prefix: string): string {
   return `{${escaped(prefix).replace(/[*?[\]\\^-]/g, "\\$&")}:*`;
@@ -38,9 +43,9 @@ export function newsChannel(prefix: string, sessionId: string, branchId: string)
   return `${sessionKey(prefix, sessionId)}:news:${wire(branchId)}`;
 }
 
-/** Where handles tell each other what happens right now. */
-export function liveChannel(prefix: string, sessionId: string, branchId: string): string {
-  return `${sessionKey(prefix, sessionId)}:live:${wire(branchId)}`;
+/** Where handles tell each other what happens right now. Channels belong to no database of their server, so it is named. */
+export function liveChannel(prefix: string, database: string, sessionId: string, branchId: string): string {
+  return `${sessionKey(prefix, sessionId)}:live:${database}:${wire(branchId)}`;
 }
 
 function escaped(text: string): string {

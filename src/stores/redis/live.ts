@@ -11,11 +11,13 @@ export class LiveTexts implements LiveChannel {
   readonly #listener: () => RedisClient;
   /** Tells this handle's texts from others'. */
   readonly #handle: string;
+  readonly #database: string;
   #isClosed = false;
 
-  constructor(redis: Connection, options: { handle: string; listener: () => RedisClient }) {
+  constructor(redis: Connection, options: { handle: string; database: string; listener: () => RedisClient }) {
     this.#redis = redis;
     this.#handle = options.handle;
+    this.#database = options.database;
     this.#listener = options.listener;
   }
 
@@ -42,6 +44,6 @@ export class LiveTexts implements LiveChannel {
   }
 
   #channel({ sessionId, branchId }: BranchRef): string {
-    return liveChannel(this.#redis.prefix, sessionId, branchId);
+    return liveChannel(this.#redis.prefix, this.#database, sessionId, branchId);
   }
 }

@@ -38,6 +38,15 @@ export interface RedisStore extends Store {
   readonly durability: RedisDurability;
 }
 
+export interface ServerStoreOptions {
+  readonly durability: RedisDurability;
+  /** Tells this handle from others. */
+  readonly handle: string;
+  /** The number of the server's database. */
+  readonly database: string;
+  readonly pollMs: number;
+}
+
 export class ServerStore implements RedisStore {
   readonly kind = "redis";
   readonly durability: RedisDurability;
@@ -48,12 +57,13 @@ export class ServerStore implements RedisStore {
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  constructor(redis: Connection, options: { durability: RedisDurability; handle: string; pollMs: number }) {
+  constructor(redis: Connection, options: ServerStoreOptions) {
+    const { handle, database, pollMs } = options;
     this.#redis = redis;
     this.durability = options.durability;
-    this.#index = new SessionIndex(redis, options.handle);
-    this.#news = new News(redis, options.pollMs);
-    this.live = new LiveTexts(redis, { handle: options.handle, listener: () => this.#news.listener() });
+    this.#index = new SessionIndex(redis, handle);
+    this.#news = new News(redis, pollMs);
+    this.live = new LiveTexts(redis, { handle, database, listener: () => this.#news.listener() });
   }
 
   async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {

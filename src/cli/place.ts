@@ -1,0 +1,19 @@
+// What the URL of a store says, without opening it.
+
+import { resolve } from "node:path";
+import { pathOf } from "../sessions/open-store.ts";
+
+/** What a URL names on this machine's disk, if it does. */
+export function placeOf(url: string): { kind: "sqlite" | "file"; path: string } | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase();
+  const kind = scheme === undefined || scheme === "file" ? "file" : scheme === "sqlite" ? "sqlite" : undefined;
+  return kind && { kind, path: resolve(pathOf(url)) };
+}
+
+/** The URL without its password. */
+export function showUrl(url: string): string {
+  if (placeOf(url) || !URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  if (parsed.password) parsed.password = "***";
+  return parsed.href;
+}
