@@ -1,4 +1,5 @@
 export * from "./asked.ts";
+export * from "./branch-key.ts";
 export * from "./cursor.ts";
 export * from "./decide.ts";
 export * from "./hearers.ts";

@@ -1,3 +1,4 @@
+import { branchKey } from "./branch-key.ts";
 import type { BranchRef } from "./store.ts";
 
 /** Those waiting in this process for news of a branch: told at once, without polling. */
@@ -7,7 +8,7 @@ export class Watchers {
   /** Resolves at the next tell() for the branch, or when the signal aborts. */
   wait(ref: BranchRef, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
-    const key = keyOf(ref);
+    const key = branchKey(ref);
     return new Promise((resolve) => {
       const wake = () => {
         signal.removeEventListener("abort", wake);
@@ -25,14 +26,10 @@ export class Watchers {
 
   tell(ref: BranchRef): void {
     if (this.#waiting.size === 0) return;
-    for (const wake of [...(this.#waiting.get(keyOf(ref)) ?? [])]) wake();
+    for (const wake of [...(this.#waiting.get(branchKey(ref)) ?? [])]) wake();
   }
 
   tellAll(): void {
     for (const waiting of [...this.#waiting.values()]) for (const wake of [...waiting]) wake();
   }
-}
-
-function keyOf({ sessionId, branchId }: BranchRef): string {
-  return JSON.stringify([sessionId, branchId]);
 }

@@ -6,7 +6,15 @@
 //   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
 
 import { KeyedMutex } from "../base/mutex.ts";
-import { type AppendOptions, type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
+import {
+  type AppendOptions,
+  type BranchRecord,
+  type BranchRef,
+  beginningOfKeys,
+  branchKey,
+  refuse,
+  type Store,
+} from "../log/index.ts";
 import type { Facts, Journal } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import { type BranchView, emptyView, fold, type TurnRecord } from "../projection/index.ts";
@@ -81,7 +89,7 @@ export class Views {
 
   /** The branch as it is now. */
   load(ref: BranchRef): Promise<Loaded> {
-    const key = keyOf(ref);
+    const key = branchKey(ref);
     return this.#loading.run(key, async () => {
       const record = await needBranch(this.#store, ref);
       const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
@@ -92,7 +100,7 @@ export class Views {
 
   /** The cached view, if it is exactly at this position: for whoever knows that nothing of theirs came after it. */
   cachedAt(ref: BranchRef, seq: number): BranchView | undefined {
-    const view = this.#entries.get(keyOf(ref))?.view;
+    const view = this.#entries.get(branchKey(ref))?.view;
     return view?.seq === seq ? view : undefined;
   }
 
@@ -101,7 +109,7 @@ export class Views {
    * when it is not the newest any more or, V2, when the branch is another one. Saves asking the store twice.
    */
   cachedToAppend(ref: BranchRef): { view: BranchView; expected: Expected } | undefined {
-    const key = keyOf(ref);
+    const key = branchKey(ref);
     const entry = this.#entries.get(key);
     if (entry?.born === undefined) return undefined;
     this.#touch(key, entry);
@@ -115,7 +123,7 @@ export class Views {
     const born = made.facts[0]!.id;
     const entry: Entry = { born, view: emptyView(), sealed: [], unsealed: 0, lastId: "", index: undefined };
     this.#foldInto(entry, made);
-    this.#touch(keyOf(ref), entry);
+    this.#touch(branchKey(ref), entry);
   }
 
   /** The branch as it was at a position, folded for the caller alone. */
@@ -142,7 +150,7 @@ export class Views {
 
   /** The index of a loaded branch; built when first asked for, then extended. */
   indexOf(ref: BranchRef, view: BranchView): MessageIndex {
-    const entry = this.#entries.get(keyOf(ref));
+    const entry = this.#entries.get(branchKey(ref));
     const index = (entry?.view === view ? entry.index : undefined) ?? { messages: new Map(), turns: new Map() };
     for (let i = index.messages.size; i < view.messages.length; i++) index.messages.set(view.messages[i]!.id, i);
     for (let i = index.turns.size; i < view.turns.length; i++) index.turns.set(view.turns[i]!.id, view.turns[i]!);
@@ -151,11 +159,12 @@ export class Views {
   }
 
   forget(ref: BranchRef): void {
-    this.#entries.delete(keyOf(ref));
+    this.#entries.delete(branchKey(ref));
   }
 
   forgetSession(sessionId: string): void {
-    for (const key of [...this.#entries.keys()]) if (JSON.parse(key)[0] === sessionId) this.#entries.delete(key);
+    const beginning = beginningOfKeys(sessionId);
+    for (const key of [...this.#entries.keys()]) if (key.startsWith(beginning)) this.#entries.delete(key);
   }
 
   /** Waits for segments being written. */
@@ -244,7 +253,7 @@ export class Views {
   }
 
   #extendCached(ref: BranchRef, written: Facts): void {
-    const entry = this.#entries.get(keyOf(ref));
+    const entry = this.#entries.get(branchKey(ref));
     if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
     this.#foldInto(entry, written);
     this.#seal(ref, entry);
@@ -326,8 +335,4 @@ export async function needBranch(store: Store, ref: BranchRef): Promise<BranchRe
   const record = await store.getBranch(ref);
   if (record) return record;
   throw (await store.getSession(ref.sessionId)) ? refuse.branchNotFound(ref) : refuse.sessionNotFound(ref.sessionId);
-}
-
-function keyOf({ sessionId, branchId }: BranchRef): string {
-  return JSON.stringify([sessionId, branchId]);
 }

@@ -6,7 +6,7 @@
 //   G3. A refusal is one append's own. An error fails the whole statement, which then has written nothing: each append of
 //       it is asked for again alone, so that only the guilty one is told.
 
-import type { Appended, BranchRef } from "../../log/index.ts";
+import { type Appended, type BranchRef, branchKey } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { isOfOne, isTaken } from "./faults.ts";
 import { type AppendInput, appended, appendTogether, refusal, repeated } from "./log.ts";
@@ -49,7 +49,7 @@ export class GroupCommit {
 
   append(input: AppendInput): Promise<Appended> {
     return new Promise((resolve, reject) => {
-      const key = JSON.stringify([input.ref.sessionId, input.ref.branchId]);
+      const key = branchKey(input.ref);
       const line = this.#lines.get(key);
       if (line) {
         line.waiting.push({ input, resolve, reject });
