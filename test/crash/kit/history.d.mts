@@ -14,5 +14,5 @@ export interface History {
   readonly entries: readonly Write[];
   readonly ackedFacts: number;
   /** The store's own failures, in the order they were told. */
-  readonly refusals: readonly { code: string; message: string; do: string; line: number }[];
+  readonly refusals: readonly { code: string; message: string; do: string; line: number; end: number }[];
 }

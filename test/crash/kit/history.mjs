@@ -52,7 +52,8 @@ export class History {
       write.status = "acked";
       write.ok = ok;
       this.ackedFacts += write.events?.length ?? 0;
-    } else if (failures.test(no)) this.refusals.push({ code: no, message, do: write.do, line: write.line });
+    } else if (failures.test(no))
+      this.refusals.push({ code: no, message, do: write.do, line: write.line, end: write.end });
     else write.status = "refused";
   }
 }
