@@ -39,7 +39,9 @@ async function measure() {
   const [url] = positionals;
   const place = url ? { url } : await places[values.store](folder);
   try {
-    const times = await measureTakeover({ url: place.url, folder, kills, leaseMs });
+    const onTime = (done) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${kills} kills `);
+    const times = await measureTakeover({ url: place.url, folder, kills, leaseMs, onTime });
+    if (process.stderr.isTTY) process.stderr.write("\r\x1b[2K");
     const at = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))];
     const store = url ? url.split(":")[0] : values.store;
     return { store, kills, leaseMs, median: at(0.5), p99: at(0.99), longest: times.at(-1) };
