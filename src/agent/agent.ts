@@ -88,6 +88,8 @@ export class Agent extends Sessions {
     this.name = name;
     this.#options = options;
     this.#context = context;
+    // Every question that waits listens to it.
+    setMaxListeners(0, this.#leaving.signal);
     this.#hub = new Hub({ onError: (error) => this.#warn("A subscriber of a Bough agent failed:", error) });
     this.#settings = settingsOf(options, {
       clock,

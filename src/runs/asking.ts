@@ -76,7 +76,7 @@ export class Asking {
     return false;
   }
 
-  /** Closes what is still asked about a call that has its result: it was allowed for good after the question was asked. */
+  /** Closes what is still asked about a call that has its result, such as the question of a tool whose time was over (A4). */
   outlived(callId: string): Draft[] {
     const left: Draft[] = [];
     for (const asked of this.#asked.values()) {

@@ -1,6 +1,6 @@
 // Recovery: which turns of a store were left open, and who could take them up.
 
-import type { BranchRef } from "../log/store.ts";
+import { type BranchRef, branchKey } from "../log/index.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
 import { isHeld } from "../sessions/claims.ts";
@@ -38,7 +38,7 @@ export async function findInterrupted(context: Context, query: RecoveryQuery = {
   for await (const id of sessionId === undefined ? sessionIds(context, activeSince) : [sessionId]) {
     for (const record of (await context.store.listBranches(id).catch(onError)) ?? []) {
       const { branchId, header } = record;
-      if (!(header as RowHeader).turn || held.has(keyOf(record))) continue;
+      if (!(header as RowHeader).turn || held.has(branchKey(record))) continue;
       const run = await describeOpen(context, { sessionId: id, branchId }).catch(onError);
       if (run) found.push(run);
     }
@@ -87,7 +87,7 @@ async function countAttempts(context: Context, ref: BranchRef, from: number): Pr
 async function heldBranches(context: Context, sessionId: string | undefined): Promise<Set<string>> {
   const claims = await context.store.listRuns(sessionId === undefined ? {} : { sessionId });
   const now = context.clock.now();
-  return new Set(claims.filter((claim) => isHeld(claim, now)).map(keyOf));
+  return new Set(claims.filter((claim) => isHeld(claim, now)).map(branchKey));
 }
 
 /** Newest activity first; none of those whose last one was before `activeSince`. */
@@ -101,8 +101,4 @@ async function* sessionIds({ store }: Context, activeSince = 0): AsyncGenerator<
     }
     cursor = page.cursor;
   } while (cursor !== undefined);
-}
-
-export function keyOf({ sessionId, branchId }: BranchRef): string {
-  return JSON.stringify([sessionId, branchId]);
 }

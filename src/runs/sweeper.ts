@@ -12,9 +12,9 @@
 
 import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
-import type { BranchRef, RunClaim } from "../log/store.ts";
+import { type BranchRef, branchKey, type RunClaim } from "../log/index.ts";
 import type { Context } from "../sessions/context.ts";
-import { describeOpen, findInterrupted, type InterruptedRun, keyOf } from "./recovery.ts";
+import { describeOpen, findInterrupted, type InterruptedRun } from "./recovery.ts";
 
 export interface SweeperOptions {
   readonly context: Context;
@@ -95,10 +95,10 @@ export class Sweeper {
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(keyOf(claim), claim);
+    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(branchKey(claim), claim);
     await this.#offerDue();
     if (now < this.#scanAt) return;
-    for (const left of await this.#scan()) this.#due.set(keyOf(left), left);
+    for (const left of await this.#scan()) this.#due.set(branchKey(left), left);
     this.#scanAt = now + scanEveryMs;
     await this.#offerDue();
   }
@@ -118,7 +118,7 @@ export class Sweeper {
     this.#claims = new Map();
     return claims.filter((claim) => {
       const { epoch, expiresAt, owner, runId } = claim;
-      const key = keyOf(claim);
+      const key = branchKey(claim);
       const last = before.get(key);
       const isSame = last?.epoch === epoch && last.expiresAt === expiresAt;
       const known = isSame ? last : { epoch, expiresAt, offerAt: now + leaseMs, isOffered: false };
@@ -176,9 +176,9 @@ export class Sweeper {
     const found = await findInterrupted(context, { activeSince: this.#activeSince, onError });
     // W5: what a process wrote whose clock is ahead must not hide what others write.
     this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
-    const seen = new Set(found.map(keyOf));
+    const seen = new Set(found.map(branchKey));
     for (const each of this.#waiting) {
-      const left = seen.has(keyOf(each)) ? undefined : await this.#describe(each);
+      const left = seen.has(branchKey(each)) ? undefined : await this.#describe(each);
       if (left) found.push(left);
     }
     this.#waiting = found.filter(({ waitingFor }) => waitingFor.some(({ expiresAt }) => expiresAt !== undefined));

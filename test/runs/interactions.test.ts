@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createAgent } from "../../src/index.ts";
+import { z } from "zod";
+import { createAgent, defineTool } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock, scriptedModel } from "../../src/testing/index.ts";
 import { refused } from "../sessions/kit.ts";
@@ -181,6 +182,33 @@ describe("another process", () => {
     expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     expect(ends.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "interaction_closed" } });
     expect((await run.result).status).toBe("completed");
+  });
+});
+
+describe("questions that wait", () => {
+  test("may be many at once, without a warning", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on("warning", note);
+    const paths = Array.from({ length: 12 }, (_, i) => `${i}`);
+    const { tools } = removing();
+    const agent = await anAgent({ model: removesThenTells(...paths), tools });
+    const run = agent.run("go", waiting);
+    for (const { id } of await questions(agent, 12)) await run.respond(id, { approved: true });
+    expect((await run.result).status).toBe("completed");
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
+  test("are closed with the result of a tool whose time was over", async () => {
+    const wonder = defineTool({ input: z.object({}), timeoutMs: 20, execute: (_, { ask }) => ask("Which?") });
+    const model = scriptedModel([{ calls: [{ name: "wonder", input: {} }] }, "Done."]);
+    const agent = await anAgent({ model, tools: { wonder } });
+    expect((await agent.run("go", waiting).result).status).toBe("completed");
+    const types = (await factsOf(agent)).map(({ type }) => type);
+    const asked = ["interaction.opened", "interaction.expired", "tool.returned", "message.added"];
+    expect(types.slice(types.indexOf("interaction.opened")).slice(0, 4)).toEqual(asked);
   });
 });
 

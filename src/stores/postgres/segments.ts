@@ -8,7 +8,16 @@
 
 import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
-import { type BranchRef, bodySize, decodeLines, encodeLines, headSize, refuse, type Segment } from "../../log/index.ts";
+import {
+  type BranchRef,
+  bodySize,
+  branchKey,
+  decodeLines,
+  encodeLines,
+  headSize,
+  refuse,
+  type Segment,
+} from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
 import { corrupt } from "./faults.ts";
@@ -103,14 +112,13 @@ export class Segments {
   }
 
   #groupOf(ref: BranchRef): Group {
-    const ids = idsOf(ref);
-    const key = JSON.stringify(ids);
+    const key = branchKey(ref);
     const open = this.#groups.get(key);
     if (open) return open;
     const positions: number[] = [];
     const rows = Promise.resolve().then(() => {
       this.#groups.delete(key);
-      return this.#database.again<SegmentRow>(getSql, ...ids, positions);
+      return this.#database.again<SegmentRow>(getSql, ...idsOf(ref), positions);
     });
     const group = { positions, rows };
     this.#groups.set(key, group);
