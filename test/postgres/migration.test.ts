@@ -66,6 +66,17 @@ describe("migrations", () => {
     await expect(opened({ schema: freshSchema(), url })).rejects.toMatchObject(refused);
   });
 
+  test("a role that may not read the tables is refused when it opens the store, not at its first request", async () => {
+    const schema = freshSchema();
+    await givenMain(await opened({ schema }), facts("e", 1));
+    const pool = await raw();
+    await pool.query(`CREATE ROLE looker LOGIN; GRANT USAGE ON SCHEMA ${schema} TO looker;
+      GRANT SELECT ON ${schema}.migrations TO looker`);
+    const url = server().url.replace("postgres@", "looker@");
+    const refused = { code: "store_unsupported", data: { reason: "42501" } };
+    await expect(opened({ schema, url })).rejects.toMatchObject(refused);
+  });
+
   test.each(["migrations (id text)", "sessions (id text)"])(
     "a schema with another program's table %s is refused",
     async (table) => {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../log/index.ts";
 import { Database, type PostgresRetry } from "./database.ts";
+import { readNothing } from "./log.ts";
 import { checkSchema, prepare } from "./open.ts";
 import { checkSource, openPool, type PostgresSource, schemaOf } from "./source.ts";
 import { PostgresStore } from "./store.ts";
@@ -52,6 +53,7 @@ export async function openPostgres(
   });
   try {
     const { waitsForCommits } = await prepare(database, { allowAsyncCommit });
+    await readNothing(database);
     const kind = waitsForCommits ? "postgres" : "postgres-async";
     return new PostgresStore(database, { kind, clock, pollMs, lanes, allowAsyncCommit, leaseNow, end });
   } catch (error) {

@@ -291,6 +291,14 @@ interface PageRow extends EventRow {
   readonly head: number;
 }
 
+/**
+ * Reads a page that nobody has. Who opens a store hears now, and not from the first request, that its tables can't be read;
+ * and that request finds what a server does once for each connection done: looking up the tables and planning.
+ */
+export async function readNothing(database: Database): Promise<void> {
+  await database.again(own.down, ...idsOf({ sessionId: "", branchId: "" }), 1, 1, 1);
+}
+
 /** Most pages lie in the branch's own part, which a plain statement finds; only others are looked for in its ancestors. */
 export async function read(database: Database, ref: BranchRef, options: ReadOptions): Promise<StoredEvent[]> {
   const { after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = options;
