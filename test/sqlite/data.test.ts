@@ -120,3 +120,31 @@ test("text comes back as it was, even what SQLite's text can't hold", async () =
     expect((await again.listSessions({ metadata: { [text]: "\ufffd" } })).sessions).toHaveLength(0);
   }
 });
+
+test("a branch stays listed after its run, and many idle ones go when somebody looks; those that run stay", async () => {
+  const claim = { runId: "r", owner: "o", leaseMs: 60_000 };
+  const path = await freshPath();
+  const store = await opened(path);
+  const idle = Array.from({ length: 70 }, (_, i) => ({ sessionId: `s${i}`, branchId: "main" }));
+  for (const ref of [main, ...idle]) {
+    await store.createSession({
+      id: ref.sessionId,
+      metadata: {},
+      state: {},
+      branch: { id: "main", header: {}, events: [] },
+    });
+    const { epoch } = await store.claimRun(ref, claim);
+    if (ref !== main) await store.append(ref, facts("e", 1), { epoch, release: true });
+  }
+  const look = await raw(path);
+  const listed = () => look.get<{ n: number }>("SELECT count(*) AS n FROM branches WHERE listed = 1")!.n;
+  expect(listed()).toBe(71);
+  expect(await store.listRuns()).toMatchObject([main]);
+  expect(await store.listRuns({ sessionId: "s3" })).toEqual([]);
+  // Behind the write that takes them off the list.
+  await store.append(main, facts("f", 1));
+  expect(listed()).toBe(1);
+  expect(await store.listRuns()).toMatchObject([main]);
+  await store.append(idle[3]!, facts("g", 1), { claim });
+  expect(await store.listRuns()).toMatchObject([main, idle[3]]);
+});

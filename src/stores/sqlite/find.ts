@@ -13,6 +13,8 @@ export interface FoundBranch {
   readonly epoch: number | null;
   /** The last one given out; never goes back. */
   readonly newest_epoch: number;
+  /** Whether it is found by who looks for runs: 1 or null. */
+  readonly listed: number | null;
 }
 
 interface ClaimRow {
@@ -23,7 +25,7 @@ interface ClaimRow {
   expires_at: number;
 }
 
-const columns = "b.no, b.session_no, b.base, b.head, b.epoch, b.newest_epoch";
+const columns = "b.no, b.session_no, b.base, b.head, b.epoch, b.newest_epoch, b.listed";
 const findSql = `SELECT ${columns}
   FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
 

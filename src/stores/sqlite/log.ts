@@ -19,7 +19,7 @@ import { type Connection, text } from "./connection.ts";
 import { corrupt, isTaken } from "./faults.ts";
 import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
 import { decodeObject } from "./json.ts";
-import { decideSlot, slotColumns, slotOf } from "./runs.ts";
+import { decideSlot, slotOf, slotUpdates } from "./runs.ts";
 
 interface EventRow {
   seq: number;
@@ -72,15 +72,17 @@ function appendNew(
   const patched = options.header ? JSON.stringify(mergePatch(header, options.header)) : branch.header;
   if (claim || options.release) {
     const slot = slotOf(claim, options.release);
-    sql.write(updateWithSlotSql, place.last, now, patched, ...slot, no);
+    const update = branch.listed || options.release ? updateWithSlot.leave : updateWithSlot.list;
+    sql.write(update, place.last, now, patched, ...slot, no);
   } else sql.write(updateSql, place.last, now, patched, no);
   // Many appends are of one moment, and the index of activity is dear to keep.
   if (branch.active_at !== now) sql.write("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
   return claim ? { ...place, claim } : place;
 }
 
-const updateSql = "UPDATE branches SET head = ?, active_at = ?, header = ? WHERE no = ?";
-const updateWithSlotSql = `UPDATE branches SET head = ?, active_at = ?, header = ?, ${slotColumns} WHERE no = ?`;
+const newsColumns = "head = ?, active_at = ?, header = ?";
+const updateSql = `UPDATE branches SET ${newsColumns} WHERE no = ?`;
+const updateWithSlot = slotUpdates(`${newsColumns}, `);
 
 function findEvent(sql: Connection, branchNo: number, id: string): StoredEvent | undefined {
   const row = sql.get<EventRow>(byIdSql, branchNo, id);

@@ -1,4 +1,6 @@
 // The run slot: columns of the branch's row, so that the epoch an append checks is read with the branch it appends to.
+//
+//   R1. A branch with a claim is listed; not every branch that is listed has one.
 
 import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
@@ -18,7 +20,7 @@ interface ClaimRow {
 export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
   const branch = needBranch(sql, ref);
   const claim = decideSlot(sql, ref, branch, options, now);
-  sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(claim), branch.no);
+  sql.run(branch.listed ? setSlot.leave : setSlot.list, ...slotOf(claim), branch.no);
   return claim;
 }
 
@@ -38,9 +40,19 @@ export function decideSlot(
   return { sessionId, branchId, runId, owner, epoch: branch.newest_epoch + 1, claimedAt: now, expiresAt };
 }
 
-/** What is set in the branch's row when its slot is taken or given back; values by slotOf(). */
-export const slotColumns = `epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ?,
+const slotColumns = `epoch = ?, run_id = ?, owner = ?, claimed_at = ?, expires_at = ?,
   newest_epoch = coalesce(?, newest_epoch)`;
+
+/**
+ * Statements that set other columns of a branch's row and then, with values by slotOf(), its slot. One that is listed already
+ * is left alone there: to set what does not change would write the index all the same.
+ */
+export function slotUpdates(others = ""): { list: string; leave: string } {
+  const update = `UPDATE branches SET ${others}${slotColumns}`;
+  return { list: `${update}, listed = 1 WHERE no = ?`, leave: `${update} WHERE no = ?` };
+}
+
+const setSlot = slotUpdates();
 
 /** With `release` a claim was in force for this write only; its epoch is used up all the same. */
 export function slotOf(claim: RunClaim | undefined, release = false): SqlValue[] {
@@ -69,17 +81,19 @@ function extend(sql: Connection, branchNo: number, held: RunClaim, expiresAt: nu
 export function releaseRun(sql: Connection, ref: BranchRef, epoch: number): boolean {
   const branch = needBranch(sql, ref);
   if (findClaim(sql, ref, branch)?.epoch !== epoch) return false;
-  sql.run(`UPDATE branches SET ${slotColumns} WHERE no = ?`, ...slotOf(undefined), branch.no);
+  sql.run(setSlot.leave, ...slotOf(undefined), branch.no);
   return true;
 }
 
+const claimsSql = `SELECT s.id AS session_id, b.id AS branch_id, b.run_id, b.owner, b.epoch, b.claimed_at, b.expires_at
+  FROM branches b JOIN sessions s ON s.no = b.session_no WHERE b.run_id IS NOT NULL`;
+const order = "ORDER BY b.claimed_at, b.session_no, b.no";
+
 export function listRuns(sql: Connection, sessionId: string | undefined): RunClaim[] {
-  const rows = sql.all<ClaimRow>(
-    `SELECT s.id AS session_id, b.id AS branch_id, b.run_id, b.owner, b.epoch, b.claimed_at, b.expires_at
-      FROM branches b JOIN sessions s ON s.no = b.session_no
-      WHERE b.run_id IS NOT NULL AND (?1 IS NULL OR s.id = ?1) ORDER BY b.claimed_at, b.session_no, b.no`,
-    sessionId ?? null,
-  );
+  const rows =
+    sessionId === undefined
+      ? sql.all<ClaimRow>(`${claimsSql} AND b.listed = 1 ${order}`)
+      : sql.all<ClaimRow>(`${claimsSql} AND s.id = ? ${order}`, sessionId);
   return rows.map((row) => ({
     sessionId: text(row.session_id),
     branchId: text(row.branch_id),
@@ -89,4 +103,18 @@ export function listRuns(sql: Connection, sessionId: string | undefined): RunCla
     claimedAt: row.claimed_at,
     expiresAt: row.expires_at,
   }));
+}
+
+const mostIdle = 64;
+
+/** Whether so many branches are listed for nothing that whoever looks for runs would notice. */
+export function hasManyIdle(sql: Connection): boolean {
+  const { idle } = sql.get<{ idle: number }>(
+    "SELECT count(*) AS idle FROM branches WHERE listed = 1 AND run_id IS NULL",
+  )!;
+  return idle > mostIdle;
+}
+
+export function dropIdle(sql: Connection): void {
+  sql.run("UPDATE branches SET listed = NULL WHERE listed = 1 AND run_id IS NULL");
 }

@@ -53,10 +53,13 @@ export const migrations: readonly Migration[] = [
       owner TEXT,
       claimed_at INTEGER,
       expires_at INTEGER,
+      listed INTEGER,
       header TEXT NOT NULL
     )`,
     "CREATE UNIQUE INDEX branches_by_id ON branches (session_no, id)",
-    "CREATE INDEX branches_claimed ON branches (claimed_at) WHERE run_id IS NOT NULL",
+    // Where runs are looked for. A branch is listed when it is claimed and stays so afterwards, until many idle ones are
+    // (runs.ts): an index that comes and goes with each turn would cost two pages a turn.
+    "CREATE INDEX branches_listed ON branches (no) WHERE listed = 1",
     // Each branch counts its own epochs, from the newest that any deleted branch had: created again under its id, it never
     // sees one a second time.
     "CREATE TABLE epochs (only INTEGER PRIMARY KEY CHECK (only = 1), newest_deleted INTEGER NOT NULL)",

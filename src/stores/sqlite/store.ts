@@ -136,7 +136,14 @@ export class SqliteStore implements Store {
   }
 
   async listRuns(options: { sessionId?: string } = {}) {
-    return this.#read((sql) => runs.listRuns(sql, options.sessionId));
+    const { sessionId } = options;
+    const found = await this.#read((sql) => ({
+      claims: runs.listRuns(sql, sessionId),
+      manyIdle: sessionId === undefined && runs.hasManyIdle(sql),
+    }));
+    // Nobody waits for it, and who looks next tries again.
+    if (found.manyIdle) void this.#write(runs.dropIdle).catch(() => {});
+    return found.claims;
   }
 
   async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {
