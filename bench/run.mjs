@@ -12,8 +12,9 @@ const measurements = {
   "memory-turn": "1. One turn in memory: ten messages of history, and as the history grows",
   stream: "2. A reply of 1,000 deltas, read with for await",
   "sqlite-turn": "3. One turn in SQLite, durable before it is answered (synchronous = FULL; peers as they come)",
-  "many-sessions": "4. 200 sessions of 5 turns in SQLite, 50 at a time",
-  import: '5. import "bough" in a new process, over a bare one',
+  "first-turns": "4. One of the first turns of a new process in SQLite, at ten messages of history",
+  "many-sessions": "5. 200 sessions of 5 turns in SQLite, 50 at a time",
+  import: '6. import "bough" in a new process, over a bare one',
 };
 
 const names = Object.keys(systems).filter((name) => name !== "dbos");

@@ -10,6 +10,7 @@ const measurements = {
   "memory-turn": () => import("../run/memory-turn.mjs"),
   stream: () => import("../run/stream.mjs"),
   "sqlite-turn": () => import("../run/sqlite-turn.mjs"),
+  "first-turns": () => import("../run/first-turns.mjs"),
   "many-sessions": () => import("../run/many-sessions.mjs"),
   import: () => import("../run/import.mjs"),
   "first-delta": () => import("../serve/first-delta.mjs"),

@@ -8,6 +8,7 @@
 
 import { strict as assert } from "node:assert";
 import { answerCalls } from "../../lib/child.mjs";
+import { median } from "../../lib/stats.mjs";
 import { historyOf, nextText } from "./script.mjs";
 
 const files = {
@@ -41,6 +42,15 @@ const methods = {
 
   /** The times of a turn whose answer is read delta by delta. */
   streams: ({ length, ms }) => averageOf({ length, ms, work: stream }),
+
+  /** The medians of a turn among the first ones of this process, in a session that has so many messages when they begin. */
+  async first({ length, turns }) {
+    await opened.system.createSession("first", historyOf(length));
+    const times = [];
+    for (let i = 0; i < turns; i++) times.push(await timed(() => turn("first")));
+    checkHistory(length);
+    return { ms: median(times.map(({ ms }) => ms)), cpu: median(times.map(({ cpu }) => cpu)) };
+  },
 
   /** The times of many sessions with a few turns each, so many sessions at once, in a store that has one already. */
   async sessions({ sessions, turns, atOnce }) {

@@ -65,7 +65,8 @@ export function firstLine(error) {
   return String(error?.message ?? error).split("\n")[0];
 }
 
-function startSystem(name, execPath) {
+/** Starts a process for one system, which loads nothing yet. */
+export function startSystem(name, execPath) {
   return startChild(program, {
     name,
     execPath,
