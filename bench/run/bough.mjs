@@ -15,7 +15,8 @@ export async function open({ database, postgres, redis, deltas, callsTool }) {
   const { model, seen } = modelV4({ deltas, callsTool });
   const store = await storeAt({ database, postgres, redis });
   const input = z.object({ query: z.string(), limit: z.number() });
-  const lookup = defineTool({ description: tool.description, input, execute: () => tool.output });
+  // It only looks something up, and says so, as a user's would: its call need not be on the disk before it begins.
+  const lookup = defineTool({ description: tool.description, input, effect: "read", execute: () => tool.output });
   const agent = createAgent({ model, instructions, store, ...(callsTool && { tools: { [tool.name]: lookup } }) });
   return {
     seen,

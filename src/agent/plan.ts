@@ -77,6 +77,7 @@ export async function planRun(
     limits,
     model: await resolveModel(config.model ?? options.model),
     pipeline,
+    hasToolHooks: [...(config.middleware ?? []), ...(options.middleware ?? [])].some(isAroundTools),
     atLimit: config.limits ? limiterOf(options, limits) : base.atLimit,
     tools: equipped.tools,
     ...toolsFor(equipped, config, outputPlan),
@@ -108,6 +109,19 @@ function settingsIn(config: RunConfig): ModelSettings {
   const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
   const { limits, middleware, sendReasoning, ...settings } = rest;
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
+
+const aroundTools = [
+  "beforeTools",
+  "afterTools",
+  "beforeToolCall",
+  "wrapToolCall",
+  "afterToolCall",
+  "onError",
+] as const;
+
+function isAroundTools(middleware: Middleware): boolean {
+  return aroundTools.some((hook) => middleware[hook] !== undefined);
 }
 
 /** A run's own middleware is outermost, then the agent's, then what is built in. */

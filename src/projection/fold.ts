@@ -242,7 +242,8 @@ function forgetInteractions(view: BranchView, turnId: string): void {
   if (view.interactions.length > 0) view.interactions = view.interactions.filter((each) => each.turnId !== turnId);
 }
 
-function messageOf(fact: Fact<"message.added">): Message {
+/** The message that a fact adds. */
+export function messageOf(fact: Fact<"message.added">): Message {
   const { id, at, turnId, role, content, partial, providerOptions } = fact;
   const message = { id, role, content, createdAt: at, turnId };
   if (!partial && !providerOptions) return message as Message;

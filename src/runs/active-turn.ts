@@ -13,6 +13,7 @@ import { progressOf } from "../tools/output.ts";
 import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
+import { Interrupted } from "./endings.ts";
 import { changeSessionState, sessionState } from "./session-state.ts";
 import { TurnLog } from "./turn-log.ts";
 
@@ -29,8 +30,8 @@ export interface ActiveTurnOptions {
   readonly earlier: readonly (Fact | UnknownFact)[];
   /** Whether somebody could answer a question. */
   readonly isListenedTo: () => boolean;
-  /** Stops the run, because a fact of the log says so. */
-  readonly interrupt: (reason: string | undefined) => void;
+  /** Stops the run, and whatever it has begun; the reason says how it ends. */
+  readonly abort: (reason: unknown) => void;
 }
 
 /** How soon the log is looked at again after that failed. */
@@ -44,6 +45,7 @@ export class ActiveTurn {
   readonly signal: AbortSignal;
   readonly resumed: boolean;
   readonly state: StateBag;
+  readonly abort: ActiveTurnOptions["abort"];
   readonly asking: Asking;
   readonly log: TurnLog;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
@@ -68,7 +70,6 @@ export class ActiveTurn {
   #isListening = false;
   /** Until then nobody else can have the branch, as far as this process's clock goes. */
   #heldUntil: number;
-  readonly #interrupt: ActiveTurnOptions["interrupt"];
   /** The runs that have worked on this turn. */
   readonly #runIds = new Set<string>();
 
@@ -81,7 +82,7 @@ export class ActiveTurn {
     this.signal = signal;
     this.resumed = resumed;
     this.state = state;
-    this.#interrupt = options.interrupt;
+    this.abort = options.abort;
     this.#heldUntil = context.clock.now() + plan.leaseMs;
     this.asking = new Asking({
       turnId: held.turnId,
@@ -146,6 +147,8 @@ export class ActiveTurn {
   async checkpoint(request: { label?: string; source: "manual" | "loop" }): Promise<string> {
     const { label, source } = request;
     const { durable } = this.plan;
+    // The message whose call asks for it may still be on its way.
+    await this.log.settle();
     const saved = await saveCheckpoint(this.context, this.held.ref, {
       step: this.iterations,
       source,
@@ -194,7 +197,7 @@ export class ActiveTurn {
     }
     if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");
     // One meant for a run before this one holds for the turn: that run did not live to stop.
-    if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.#interrupt(fact.reason);
+    if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));
     this.asking.see(fact);
     if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
   }

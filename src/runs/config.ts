@@ -107,6 +107,8 @@ export interface RunPlan extends AgentSettings {
   readonly toolSpecs: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly pipeline: Pipeline;
+  /** Whether hooks that are not built in stand around calls: they may have effects of their own. */
+  readonly hasToolHooks: boolean;
   /** Asked before an iteration past `limits.iterations`. */
   readonly atLimit: Middleware;
   readonly config: Omit<RunConfig, keyof ModelSettings>;

@@ -10,7 +10,7 @@ export const defaultReason = "interrupted";
 export class Interrupted {
   readonly reason: string;
 
-  constructor(reason: string) {
+  constructor(reason = defaultReason) {
     this.reason = reason;
   }
 }

@@ -9,7 +9,7 @@ import { ActiveTurn } from "./active-turn.ts";
 import { complete, endBy, failureOf, type RunResult } from "./close.ts";
 import type { RunPlan } from "./config.ts";
 import { Emitter } from "./emit.ts";
-import { defaultReason, Interrupted, Lost } from "./endings.ts";
+import { Interrupted, Lost } from "./endings.ts";
 import { loop } from "./loop.ts";
 import { type OpenedTurn, openTurn } from "./open.ts";
 import type { RunControl } from "./run.ts";
@@ -69,8 +69,8 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   const { signal } = control.controller;
   opened.state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
-  const interrupt = (reason = defaultReason) => control.controller.abort(new Interrupted(reason));
-  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, interrupt });
+  const abort = (reason: unknown) => control.controller.abort(reason);
+  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, abort });
   void keepHeld(turn, control.controller);
   if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
   try {

@@ -1,12 +1,15 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
-import type { Message, NewMessage, ToolOutput } from "../events/index.ts";
+import type { Draft, Fact, Message, NewMessage, ToolCallPart, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
+import { encodeDrafts, readBack } from "../log/journal.ts";
 import type { Usage } from "../models/index.ts";
+import { messageOf } from "../projection/fold.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
+import type { Span } from "./emit.ts";
 import { nextReply, type Reply } from "./iteration.ts";
 import {
   isRepair,
@@ -58,10 +61,8 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   let finish = calls.length === 0 ? await answered(turn, reply, before) : undefined;
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
-    await turn.write(messageDraft(turn, message, usageSince(before, turn.usage)));
-    failpoint("run.reply.written");
-    const { messages } = await openTurn(turn);
-    outputs = await runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
+    const draft = messageDraft(turn, message, usageSince(before, turn.usage));
+    outputs = await (isOnlyRead(turn, calls) ? callMeanwhile(turn, draft, span) : callAfter(turn, draft, calls, span));
     finish = await outputGiven(turn, message.id);
   }
   const { afterIteration } = turn.plan.pipeline;
@@ -74,6 +75,42 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   turn.emitter.live({ type: "iteration-end", iteration, finishReason }, span);
   if (!finish) await nameIteration(turn);
   return finish;
+}
+
+/** Runs the calls of a message once it is written: it is the record that they are about to begin. */
+async function callAfter(
+  turn: ActiveTurn,
+  message: Draft<"message.added">,
+  calls: readonly ToolCallPart[],
+  span: Span,
+): Promise<ToolOutput[]> {
+  await turn.write(message);
+  failpoint("run.reply.written");
+  const { messages } = await openTurn(turn);
+  return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
+}
+
+/** Whether nobody needs a record that the calls are about to begin: running them again changes nothing. */
+function isOnlyRead({ plan }: ActiveTurn, calls: readonly ToolCallPart[]): boolean {
+  if (plan.hasToolHooks) return false;
+  return calls.every(({ toolName }) => {
+    const tool = plan.tools.get(toolName);
+    return tool?.effect === "read" && tool.execute !== undefined && tool.permission === false;
+  });
+}
+
+/** Runs the calls of a message while it is being written. What can't be written is refused before anything runs. */
+async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, span: Span): Promise<ToolOutput[]> {
+  const { messages } = await openTurn(turn);
+  // A copy, as the log will give it back: what a tool does to it is not done to what is written.
+  const { facts } = readBack(encodeDrafts([message]), 0);
+  const asking = messageOf(facts[0] as Fact<"message.added">);
+  const written = turn.log.writeAhead(message, turn.abort).then(
+    () => failpoint("run.reply.written"),
+    () => {}, // The run is aborted, for this reason.
+  );
+  const batch = { messageId: asking.id, calls: callsOf(asking), isLeft: false, messages: [...messages, asking], span };
+  return runBatch(turn, batch).finally(() => written);
 }
 
 /** A turn that goes on has a place to come back to after each iteration, if that is asked for. */

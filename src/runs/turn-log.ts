@@ -2,6 +2,7 @@
 //   L1. Facts that are ready at the same moment share one append.
 //   L2. Every fact of the branch since the run began is shown once, in the order of the log, others' included.
 //   L3. A fact is shown after the store has acknowledged it.
+//   L4. What builds on a message that is not written yet is written with it or after it, or refused with it.
 
 import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
@@ -13,6 +14,8 @@ interface Waiting {
   readonly drafts: readonly Draft[];
   readonly resolve: (facts: readonly Fact[]) => void;
   readonly reject: (error: unknown) => void;
+  /** What waits behind it builds on it (L4). */
+  readonly isAhead?: true;
 }
 
 export class TurnLog {
@@ -52,6 +55,21 @@ export class TurnLog {
     });
   }
 
+  /**
+   * Appends a message that others build on at once (L4). The event loop turns first, so that what is ready by then is in the
+   * same append. `onRefused` is told before anybody builds on it any further.
+   */
+  writeAhead(message: Draft, onRefused: (error: unknown) => void): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const refuse = (error: unknown) => {
+        onRefused(error);
+        reject(error);
+      };
+      this.#waiting.push({ drafts: [message], resolve, reject: refuse, isAhead: true });
+      this.#busy ??= this.#flush(new Promise((turned) => setImmediate(turned)));
+    });
+  }
+
   /** Writes through a function of the held turn, in its place among the appends: for the one that closes the turn. */
   last(close: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
     return this.#inTurn(async () => {
@@ -85,9 +103,9 @@ export class TurnLog {
     return working;
   }
 
-  async #flush(): Promise<void> {
-    // One step later, so that whatever becomes ready in this one is in the same append.
-    await undefined;
+  async #flush(ready?: Promise<void>): Promise<void> {
+    // One step later at least, so that whatever becomes ready in this one is in the same append.
+    await ready;
     while (this.#waiting.length > 0) {
       const group = this.#waiting;
       this.#waiting = [];
@@ -100,6 +118,7 @@ export class TurnLog {
           at += drafts.length;
         }
       } catch (error) {
+        if (group.some(({ isAhead }) => isAhead)) group.push(...this.#waiting.splice(0));
         for (const { reject } of group) reject(error);
       }
     }

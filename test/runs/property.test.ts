@@ -7,7 +7,7 @@ import { holds, timeoutMs } from "../model/property.ts";
 import { replay } from "../sessions/kit.ts";
 import { checkLife } from "./property/checks.ts";
 import { live } from "./property/life.ts";
-import { type LifePlan, onceStories, type Story, stories } from "./property/story.ts";
+import { type LifePlan, onceStories, readStories, type Story, stories } from "./property/story.ts";
 import { ref, World } from "./property/world.ts";
 
 /** Nothing happens to the last one: it brings the turn to its end. */
@@ -43,6 +43,10 @@ const comesToItsEnd = (told: fc.Arbitrary<Story>, runs: number) =>
   );
 
 test("a turn comes to a legal end", { timeout: timeoutMs }, () => comesToItsEnd(stories, 400));
+
+test("calls that only read, and may begin before the log has them, come to a legal end", { timeout: timeoutMs }, () =>
+  comesToItsEnd(readStories, 400),
+);
 
 test("a call that must not run twice runs again only when somebody says so", { timeout: timeoutMs }, () =>
   comesToItsEnd(onceStories, 400),

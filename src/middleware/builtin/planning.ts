@@ -37,7 +37,6 @@ const updatePlan = defineTool({
     required: ["steps"],
     additionalProperties: false,
   }),
-  effect: "read",
   async execute({ steps }, context) {
     await context.state.set(planState, steps);
     context.emit("plan", { steps });

@@ -103,6 +103,12 @@ export const stories = fc.record<Story>({
   parallelTools: fc.constantFrom(8, 8, 2, 1),
 });
 
+/** Calls that only read, each batch of them. */
+export const readStories = stories.map((story): Story => {
+  const look = (call: CallPlan): CallPlan => ({ ...call, tool: "look" });
+  return { ...story, batches: story.batches.map((batch) => ({ ...batch, calls: batch.calls.map(look) })) };
+});
+
 /** Calls that must not run twice, allowed whenever somebody is asked, and agents that die one after the other. */
 export const onceStories = fc.record<Story>({
   batches: fc.array(

@@ -13,7 +13,7 @@ export function resultOf(callId: string): string {
 export function toolsOf(world: World, life: Life): ToolSet {
   const body = (check: (callId: string, toolName: string) => string | undefined) => {
     return async (given: unknown, { callId, toolName, signal }: ToolContext) => {
-      begin(world, life, callId);
+      begin(world, life, { callId, given });
       const problem = check(callId, toolName);
       if (problem) world.problem(`${toolName} ${callId} ${problem}`);
       world.begins.set(callId, (world.begins.get(callId) ?? 0) + 1);
@@ -22,7 +22,7 @@ export function toolsOf(world: World, life: Life): ToolSet {
   };
   const free = body(() => undefined);
   const asking = async (given: unknown, context: ToolContext) => {
-    begin(world, life, context.callId);
+    begin(world, life, { callId: context.callId, given });
     world.begins.set(context.callId, (world.begins.get(context.callId) ?? 0) + 1);
     const answer = await context.ask("Which one?");
     await alive(life);
@@ -67,11 +67,12 @@ export function toolsOf(world: World, life: Life): ToolSet {
   };
 }
 
-function begin(world: World, life: Life, callId: string): void {
+function begin(world: World, life: Life, { callId, given }: { callId: string; given: unknown }): void {
   world.activity++;
   life.step();
   if (life.isDead) return;
-  if (!world.asked.has(callId)) world.problem(`${callId} runs before the log says that it was asked for`);
+  const isRecorded = world.asked.has(callId) || world.isOnlyRead({ input: given });
+  if (!isRecorded) world.problem(`${callId} runs before the log says that it was asked for`);
   if (world.acked.has(callId)) world.problem(`${callId} runs although it has its result`);
   if (life.begun.has(callId)) world.problem(`${callId} runs twice in one life`);
   life.begun.add(callId);
@@ -101,19 +102,28 @@ async function work(
   life: Life,
   { callId, signal, given }: { callId: string; signal: AbortSignal; given: unknown },
 ): Promise<unknown> {
-  const { outcome, ticks } = world.planOf({ input: given });
+  const { tool, outcome, ticks } = world.planOf({ input: given });
   await alive(life);
   for (let i = 0; i < ticks; i++) await Promise.resolve();
+  if (tool === "look") await seeing(world, ticks);
   await alive(life);
   if (outcome === "hangs" && !life.isLast && world.begins.get(callId) === 1) return hang(life, callId, signal);
   const times = (world.effects.get(callId) ?? 0) + 1;
   world.effects.set(callId, times);
-  if (world.planOf({ input: given }).tool === "known" && times > 1) world.problem(`${callId} had its effect twice`);
+  if (tool === "known" && times > 1) world.problem(`${callId} had its effect twice`);
   world.activity++;
   life.step();
   await alive(life);
   if (outcome === "throws") throw new Error(`no ${callId}`);
   return outcome === "junk" ? junk(callId) : resultOf(callId);
+}
+
+/** At once, or after turns of the event loop, so that it is done before, while and after its call is written. */
+async function seeing(world: World, ticks: number): Promise<void> {
+  for (let i = 2; i < ticks; i++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    world.activity++;
+  }
 }
 
 /** What no log can keep as it is. */

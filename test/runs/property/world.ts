@@ -119,6 +119,11 @@ export class World {
     return this.story.batches[i]!.calls[j]!;
   }
 
+  /** Whether all calls of its batch only read, and so may begin before the log has them. */
+  isOnlyRead({ input }: { readonly input: unknown }): boolean {
+    return this.story.batches[(input as { i: number }).i]!.calls.every(({ tool }) => tool === "look");
+  }
+
   /** The facts about a question of a call that were written so far. */
   approvals(callId: string, kind: "first" | "again"): Fact<"interaction.answered">[] {
     const opened = this.facts.filter((fact) => fact.type === "interaction.opened");

@@ -4,12 +4,13 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { scriptedModel } from "bough/scripted";
 
-/** Three tools in parallel, twice: of every effect, with and without a permission, and with one that fails. */
+/** Tools in parallel, of every effect, with and without a permission, with one that fails; and two that only read. */
 export const fixedPlay = [
   {
     batches: [
       [{ tool: "look" }, { tool: "pay" }, { tool: "note", ms: 1 }],
       [{ tool: "send" }, { tool: "book", ms: 1 }, { tool: "fail" }],
+      [{ tool: "look" }, { tool: "look", ms: 1 }],
     ],
     answer: "All of it is done.",
   },
