@@ -17,17 +17,27 @@ function base62(value: number, length: number): string {
   return text;
 }
 
-/** Chance is drawn for many ids at once: a call to the system for each would be the dearest part of an append. */
-const pool = new Uint8Array(4096);
-let used = pool.length;
+/** Ids that are made in the same millisecond begin alike. */
+let moment = { now: 0, text: base62(0, 8) };
 
-function chance(length: number): string {
-  if (used + length > pool.length) {
+function time(): string {
+  const now = Date.now();
+  if (now !== moment.now) moment = { now, text: base62(now, 8) };
+  return moment.text;
+}
+
+/** Chance is drawn for many ids at once: a call to the system for each would be the dearest part of an append. */
+const pool = new Uint16Array(2048);
+let used = pool.length;
+const pairs = Array.from({ length: 62 * 62 }, (_, i) => base62(i, 2));
+
+function chance(pairsWanted: number): string {
+  if (used + pairsWanted > pool.length) {
     crypto.getRandomValues(pool);
     used = 0;
   }
   let text = "";
-  for (const end = used + length; used < end; used++) text += alphabet[pool[used]! % 62];
+  for (const end = used + pairsWanted; used < end; used++) text += pairs[pool[used]! % pairs.length];
   return text;
 }
 
@@ -36,22 +46,23 @@ function chance(length: number): string {
  * time because an index that grows at its right edge stays small and fast.
  */
 export const randomIds: Ids = {
-  next: () => base62(Date.now(), 8) + chance(8),
+  next: () => time() + chance(4),
 };
 
 const maxIdLength = 256;
 
 /** Refuses what can't be an id: empty, too long, with control characters, or not well-formed Unicode. */
 export function checkId(id: unknown, what: string): asserts id is string {
-  const fail = (why: string) => {
-    throw new BoughError("invalid_argument", `${/^[aeiou]/.test(what) ? "An" : "A"} ${what} id ${why}.`, {
-      data: { what, id },
-    });
-  };
-  if (typeof id !== "string") return fail("must be a string");
-  if (id.length === 0) return fail("can't be empty");
-  if (id.length > maxIdLength) return fail(`can't be longer than ${maxIdLength} characters`);
+  if (typeof id !== "string") throw badId(id, what, "must be a string");
+  if (id.length === 0) throw badId(id, what, "can't be empty");
+  if (id.length > maxIdLength) throw badId(id, what, `can't be longer than ${maxIdLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(id)) return fail("can't contain control characters");
-  if (!isWellFormed(id)) return fail("must be well-formed Unicode");
+  if (/[\u0000-\u001f\u007f]/.test(id)) throw badId(id, what, "can't contain control characters");
+  if (!isWellFormed(id)) throw badId(id, what, "must be well-formed Unicode");
+}
+
+function badId(id: unknown, what: string, why: string): BoughError {
+  return new BoughError("invalid_argument", `${/^[aeiou]/.test(what) ? "An" : "A"} ${what} id ${why}.`, {
+    data: { what, id },
+  });
 }

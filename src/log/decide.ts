@@ -1,7 +1,7 @@
 // The decisions of the store port that don't depend on where the data lies. A backend looks up what they ask for inside
 // its own atomic unit, then writes what they decided.
 
-import type { JsonObject } from "../base/json.ts";
+import { copyJson, type JsonObject } from "../base/json.ts";
 import { refuse } from "./refusals.ts";
 import type { Appended, AppendOptions, BranchRef, ClaimOptions, NewEvent, RunClaim, StoredEvent } from "./store.ts";
 
@@ -21,10 +21,24 @@ export function decideAppend(
   target: AppendTarget,
   events: readonly NewEvent[],
   options: AppendOptions,
-): Appended & { repeated: boolean } {
+): { first: number; last: number; repeated: boolean } {
   checkAppend(events, options);
   const repeat = findRepeat(target, events);
-  return repeat ? { ...repeat, repeated: true } : { ...placeAppend(target, events, options), repeated: false };
+  const { first, last } = repeat ?? placeAppend(target, events, options);
+  return { first, last, repeated: repeat !== undefined };
+}
+
+/** The options as they are now: an append waits for its turn, and the caller may change what it passed. */
+export function copyOptions(options: AppendOptions): AppendOptions {
+  const { expectedSeq, expectedHeader, epoch, header, claim, release } = options;
+  return {
+    expectedSeq,
+    expectedHeader: expectedHeader && { ...expectedHeader },
+    epoch,
+    header: header && copyJson(header),
+    claim: claim && { ...claim },
+    release,
+  };
 }
 
 /** Refuses what is no append at all. */
@@ -43,8 +57,8 @@ export function placeAppend(
   if (options.expectedSeq !== undefined && options.expectedSeq !== target.seq) {
     throw refuse.sequenceConflict(target.ref, options.expectedSeq, target.seq);
   }
-  for (const [key, value] of Object.entries(options.expectedHeader ?? {})) {
-    if (target.header[key] !== value) throw refuse.anotherBranch(target.ref, key);
+  for (const key in options.expectedHeader) {
+    if (target.header[key] !== options.expectedHeader[key]) throw refuse.anotherBranch(target.ref, key);
   }
   return { first: target.seq + 1, last: target.seq + events.length };
 }
@@ -56,7 +70,8 @@ export function findRepeat(
 ): Appended | undefined {
   if (events.length > 1) checkDistinct(target.ref, events);
   const first = target.find(events[0]!.id);
-  for (const [i, event] of events.entries()) {
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i]!;
     const known = i === 0 ? first : target.find(event.id);
     const same = first && known && known.seq === first.seq + i && known.data === event.data;
     if ((first || known) && !same) throw refuse.eventConflict(target.ref, event.id);

@@ -94,17 +94,17 @@ export interface NewBranch {
 
 export interface AppendOptions {
   /** The branch's newest sequence number as the caller knows it; another one is a `sequence_conflict`. */
-  readonly expectedSeq?: number;
+  readonly expectedSeq?: number | undefined;
   /** Values the branch's header has as the caller knows it; others are a `sequence_conflict`: it is another branch. */
-  readonly expectedHeader?: Readonly<Record<string, string>>;
+  readonly expectedHeader?: Readonly<Record<string, string>> | undefined;
   /** The epoch of the caller's claim; if that claim is not the one in force the append is `epoch_stale`. */
-  readonly epoch?: number;
+  readonly epoch?: number | undefined;
   /** A merge patch of the branch's header, applied together with the facts. */
-  readonly header?: JsonObject;
+  readonly header?: JsonObject | undefined;
   /** Claims the run slot together with the append, under claimRun's rules (not together with `epoch`). */
-  readonly claim?: ClaimOptions;
+  readonly claim?: ClaimOptions | undefined;
   /** Gives the slot back together with the append; needs `epoch` or `claim`. */
-  readonly release?: boolean;
+  readonly release?: boolean | undefined;
 }
 
 export interface Appended {

@@ -28,10 +28,10 @@ export function turnPatch(view: BranchView, drafts: readonly Draft[]): JsonObjec
   for (const draft of drafts) fold(after, { ...draft, seq: after.seq + 1 } as Fact);
   const messages = after.messages.length + (rewrites ? 0 : view.messages.length);
   const turn = unclosedTurn(after);
-  return {
-    ...(messages !== view.messages.length && { messages }),
-    ...(turn !== unclosedTurn(view) && { turn }),
-  };
+  const patch: JsonObject = {};
+  if (messages !== view.messages.length) patch.messages = messages;
+  if (turn !== unclosedTurn(view)) patch.turn = turn;
+  return patch;
 }
 
 function unclosedTurn({ open, staged }: BranchView): string | null {

@@ -20,15 +20,15 @@ export async function appendClaiming(
   context: Context,
   ref: BranchRef,
   drafts: readonly Draft[],
-  { claim, ...options }: Omit<AppendOptions, "claim"> & { claim: Omit<ClaimOptions, "owner"> },
+  options: Omit<AppendOptions, "claim"> & { claim: Omit<ClaimOptions, "owner"> },
 ): Promise<Written> {
-  const asked = { ...claim, owner: context.owner() };
+  const claim = { ...options.claim, owner: context.owner() };
   try {
-    return await context.journal.append(ref, drafts, { ...options, claim: asked });
+    return await context.journal.append(ref, drafts, { ...options, claim });
   } catch (error) {
     if (!BoughError.is(error, "run_active") || !ownerIsDead(String(error.data.owner))) throw error;
     const over = error.data.epoch as number;
-    return await context.journal.append(ref, drafts, { ...options, claim: { ...asked, over } });
+    return await context.journal.append(ref, drafts, { ...options, claim: { ...claim, over } });
   }
 }
 

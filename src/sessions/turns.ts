@@ -83,8 +83,8 @@ export async function beginTurn(
 ): Promise<TurnWriter> {
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
-  const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input) };
-  return holdTurn(context, ref, { ...turn, onCached: true }, (view) => openingOf(context, view, turn));
+  const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input), onCached: true };
+  return await holdTurn(context, ref, turn, (view) => openingOf(context, view, turn));
 }
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
@@ -110,7 +110,7 @@ export async function appendTurn(
   const written = await whileFree(context, ref, (view) => {
     const { drafts } = openingOf(context, view, { ...close, turnId, messages });
     checkNew(context, ref, view, drafts);
-    const committed = { ...stamp(context), type: "turn.committed", turnId, ...outcome(close) } as const;
+    const committed = { ...completed(context, turnId, close), type: "turn.committed" } as const;
     return [...drafts, ...closeDrafts(context, turnId, close), committed];
   });
   return { turnId, facts: written?.facts ?? [] };
@@ -146,8 +146,10 @@ export async function holdTurn(
     const opening = decide(view);
     const { turnId, drafts } = opening instanceof Promise ? await opening : opening;
     checkNew(context, ref, view, drafts);
-    const step = { ...expected, header: turnPatch(view, drafts), claim: { runId, leaseMs } };
+    const { expectedSeq, expectedHeader } = expected;
+    const header = turnPatch(view, drafts);
     try {
+      const step = { expectedSeq, expectedHeader, header, claim: { runId, leaseMs } };
       const { claim, facts } = await appendClaiming(context, ref, drafts, step);
       return new HeldTurn(context, ref, { turnId, claim: claim!, facts, retention });
     } catch (error) {
@@ -175,16 +177,18 @@ export function openingOf(
   { open }: Pick<BranchView, "open">,
   turn: { turnId: string; messages: readonly NewMessage[] } & Pick<TurnOptions, "runId" | "agentId" | "metadata">,
 ): Opening {
-  const { turnId, messages, runId, agentId, metadata } = turn;
-  const extras = { ...(runId && { runId }), ...(agentId && { agentId }), ...(metadata && { metadata }) };
-  return {
-    turnId,
-    drafts: [
-      ...(open ? [interrupted(context, open.id)] : []),
-      { ...stamp(context), id: turnId, type: "turn.started", ...extras },
-      ...messageDrafts(context, turnId, messages),
-    ],
-  };
+  const { turnId, messages } = turn;
+  const drafts: Draft[] = open ? [interrupted(context, open.id)] : [];
+  drafts.push({
+    id: turnId,
+    at: context.clock.now(),
+    type: "turn.started",
+    runId: turn.runId || undefined,
+    agentId: turn.agentId || undefined,
+    metadata: turn.metadata || undefined,
+  });
+  addMessages(drafts, context, turnId, messages);
+  return { turnId, drafts };
 }
 
 /** The draft that takes up the turn left open; undefined when there is none. */
@@ -232,8 +236,11 @@ export class HeldTurn implements TurnWriter {
 
   /** The branch as it is now; T1: nobody else adds to this turn, so the view at its last fact has all of it. */
   async view(): Promise<BranchView> {
-    const { views } = this.#context;
-    return views.cachedAt(this.ref, this.#seq) ?? (await views.load(this.ref)).view;
+    return this.#cachedView() ?? (await this.#context.views.load(this.ref)).view;
+  }
+
+  #cachedView(): BranchView | undefined {
+    return this.#context.views.cachedAt(this.ref, this.#seq);
   }
 
   get runId(): string {
@@ -241,7 +248,9 @@ export class HeldTurn implements TurnWriter {
   }
 
   async add(...messages: NewMessage[]) {
-    return this.append(...messageDrafts(this.#context, this.turnId, messages));
+    const drafts: Draft[] = [];
+    addMessages(drafts, this.#context, this.turnId, messages);
+    return this.#write(drafts, {});
   }
 
   async toolReturned(returned: ToolReturn) {
@@ -254,31 +263,19 @@ export class HeldTurn implements TurnWriter {
 
   async commit(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
     const { turnId } = this;
-    const facts = await this.#close(close, {
-      ...stamp(this.#context),
-      type: "turn.committed",
-      turnId,
-      ...outcome(close),
-    });
+    const facts = await this.#close(close, { ...completed(this.#context, turnId, close), type: "turn.committed" });
     if (this.#retention) await clearTurnCheckpoints(this.#context, this.ref, turnId, this.#retention);
     return facts;
   }
 
   stage(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
-    return this.#close(close, { ...stamp(this.#context), type: "turn.staged", turnId: this.turnId, ...outcome(close) });
+    return this.#close(close, { ...completed(this.#context, this.turnId, close), type: "turn.staged" });
   }
 
   end(close: TurnClose & TurnFailure) {
     const { status, error } = close;
-    const failure = { status, ...(error && { error }) };
-    const ended = {
-      ...stamp(this.#context),
-      type: "turn.ended",
-      turnId: this.turnId,
-      ...failure,
-      ...outcome(close),
-    } as const;
-    return this.#close(close, ended as Draft);
+    const ended = { ...completed(this.#context, this.turnId, close), type: "turn.ended", status };
+    return this.#close(close, (error ? { ...ended, error } : ended) as Draft);
   }
 
   async renew(leaseMs = defaultLeaseMs) {
@@ -295,8 +292,10 @@ export class HeldTurn implements TurnWriter {
   /** Results that are still on their way are part of what is closed. */
   async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
-    const messages = messageDrafts(this.#context, this.turnId, close.messages ?? []);
-    return this.#write([...messages, ...closeDrafts(this.#context, this.turnId, close), last], { release: true });
+    const drafts: Draft[] = [];
+    addMessages(drafts, this.#context, this.turnId, close.messages ?? []);
+    drafts.push(...closeDrafts(this.#context, this.turnId, close), last);
+    return await this.#write(drafts, { release: true });
   }
 
   async #write(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
@@ -312,11 +311,11 @@ export class HeldTurn implements TurnWriter {
 
   async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
-    const view = await this.view();
+    const view = this.#cachedView() ?? (await this.view());
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
     checkNew(this.#context, this.ref, view, drafts);
     const header = turnPatch(view, drafts);
-    const { facts } = await this.#context.journal.append(this.ref, drafts, { ...options, epoch, header });
+    const { facts } = await this.#context.journal.append(this.ref, drafts, { epoch, header, release: options.release });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
     if (options.release) this.#closed = true;
     return facts;
@@ -340,17 +339,19 @@ function toMessages(input: string | readonly NewMessage[]): readonly NewMessage[
   return typeof input === "string" ? [{ role: "user", content: input }] : input;
 }
 
-function messageDrafts(context: Context, turnId: string, messages: readonly NewMessage[]): Draft[] {
-  return messages.flatMap((message) => {
-    if (message.role === "tool") return resultDrafts(context, turnId, message);
-    const { id = context.ids.next(), role, content, partial, providerOptions } = message;
-    const parts =
-      role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
-    const at = context.clock.now();
-    const draft = { id, at, type: "message.added", turnId, role, content: parts };
-    if (!partial && !providerOptions) return [draft as Draft];
-    return [{ ...draft, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Draft];
-  });
+function addMessages(drafts: Draft[], context: Context, turnId: string, messages: readonly NewMessage[]): void {
+  for (const message of messages) {
+    if (message.role === "tool") drafts.push(...resultDrafts(context, turnId, message));
+    else drafts.push(messageDraft(context, turnId, message));
+  }
+}
+
+function messageDraft(context: Context, turnId: string, message: NewMessage): Draft {
+  const { id = context.ids.next(), role, content, partial, providerOptions } = message;
+  const parts = role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
+  const draft = { id, at: context.clock.now(), type: "message.added", turnId, role, content: parts };
+  if (!partial && !providerOptions) return draft as Draft;
+  return { ...draft, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Draft;
 }
 
 function resultDrafts(context: Context, turnId: string, { content }: NewMessage): Draft[] {
@@ -378,12 +379,9 @@ function interrupted(context: Context, turnId: string): Draft {
   return { ...stamp(context), type: "turn.ended", turnId, status: "interrupted", reason: "superseded" };
 }
 
-function outcome({ usage, iterations, reason }: TurnClose) {
-  return {
-    ...(usage !== undefined && { usage }),
-    ...(iterations !== undefined && { iterations }),
-    ...(reason !== undefined && { reason }),
-  };
+/** What the facts that close a turn have in common. */
+function completed({ ids, clock }: Context, turnId: string, { usage, iterations, reason }: TurnClose) {
+  return { id: ids.next(), at: clock.now(), turnId, usage, iterations, reason };
 }
 
 function stamp({ ids, clock }: Context): { id: string; at: number } {

@@ -12,7 +12,7 @@ import {
 } from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import { idsOf, readOwn } from "./own-log.ts";
-import { claimRun, dropClaim } from "./runs.ts";
+import { claimSlot, dropClaim } from "./runs.ts";
 import type { Sessions } from "./sessions.ts";
 import type { BranchState } from "./state.ts";
 
@@ -30,14 +30,15 @@ export function append(
   const ids = idsOf(branch);
   const find = (id: string): StoredEvent | undefined => {
     const seq = ids.get(id);
-    return seq === undefined ? undefined : (fresh.get(seq) ?? readOwn(branch, () => log.readOne(seq)));
+    if (seq === undefined) return undefined;
+    return fresh.find((each) => each.seq === seq) ?? readOwn(branch, () => log.readOne(seq));
   };
   const epoch = session.claims.get(ref.branchId)?.epoch;
   const { seq, header } = branch.record;
   const { first, last, repeated } = decideAppend({ ref, seq, epoch, header, find }, events, options);
   if (repeated) return { first, last, ...repeatedClaim(session.claims.get(ref.branchId), options.claim) };
   events.forEach(checkEventId);
-  const claim = options.claim && claimRun(sessions, ref, options.claim, ticket, change);
+  const claim = options.claim && claimSlot(sessions, session, ref, options.claim, ticket, change);
   if (options.release) dropClaim(sessions, session, ref.branchId, change);
   const now = sessions.clock.now();
   const before = { record: branch.record, end: log.end };
@@ -63,11 +64,15 @@ export function remember(
   first: number,
   change: Change,
 ): void {
-  for (const [i, event] of events.entries()) {
-    ids?.set(event.id, first + i);
-    fresh.set(first + i, { seq: first + i, id: event.id, data: event.data });
+  let seq = first;
+  for (const { id, data } of events) {
+    ids?.set(id, seq);
+    fresh.push({ seq, id, data });
+    seq += 1;
   }
-  change.done.push(() => fresh.clear());
+  change.done.push(() => {
+    fresh.length = 0;
+  });
 }
 
 /** A branch's first facts have ids of their own. */

@@ -11,7 +11,7 @@ import type { NewEvent, StoredEvent } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
 import { type Beginning, encodeBeginning, encodeFact, FactLine } from "./facts.ts";
 import { breathe } from "./files.ts";
-import { encodeLine, type RawLine, RawLines } from "./lines.ts";
+import { encodeBatch, type RawLine, RawLines } from "./lines.ts";
 
 /** A place in the log: the line with this number starts here, after a line with this checksum. */
 export interface LogPoint {
@@ -146,15 +146,10 @@ export class BranchLog {
 
   #encode(bodies: readonly string[]): Buffer {
     const batchAt = this.#end.offset;
-    const pieces: Buffer[] = [];
-    for (const body of bodies) {
-      const at = this.#end;
-      const { bytes, crc } = encodeLine(body, at.crc);
-      this.#mark(at);
-      this.#end = { seq: at.seq + 1, offset: at.offset + bytes.length, crc, batchAt };
-      pieces.push(bytes);
-    }
-    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    return encodeBatch(bodies, this.#end.crc, (crc, end) => {
+      this.#mark(this.#end);
+      this.#end = { seq: this.#end.seq + 1, offset: batchAt + end, crc, batchAt };
+    });
   }
 
   #mark({ seq, offset, crc }: LogPoint): void {

@@ -26,7 +26,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-interface Decided extends Waiting {
+interface Decided extends Omit<Waiting, "decide"> {
   readonly change: Change;
   readonly result: unknown;
 }
@@ -151,12 +151,14 @@ export class Committer {
 
   #decideGroup(): Decided[] {
     const group: Decided[] = [];
+    const isRemoved = (path: string) => this.#isRemoved(path, group);
     let bytes = 0;
     while (this.#queue.length > 0 && group.length < largestGroup && bytes < largestGroupBytes) {
       const one = this.#queue.shift()!;
-      const change = new Change(this.#disk, (path) => this.#isRemoved(path, group));
+      const change = new Change(this.#disk, isRemoved);
       try {
-        group.push({ ...one, change, result: one.decide(change) });
+        const result = one.decide(change);
+        group.push({ change, result, resolve: one.resolve, reject: one.reject });
         bytes += change.bytes;
       } catch (error) {
         change.revert();

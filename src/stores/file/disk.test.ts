@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Disk } from "./disk.ts";
 import { nodeFiles } from "./node-files.ts";
 
@@ -22,4 +22,29 @@ test("a file that is not in its place yet is listed and read without writing, al
   expect(disk.readWhole("s/claims/b.json")?.toString()).toBe("{}");
   disk.apply([{ kind: "remove", path: "s/claims/b.json" }]);
   expect(disk.list("s/claims")).toEqual([]);
+});
+
+test("a file gets into its place when it has stayed a moment, not when others have (D5)", () => {
+  vi.useFakeTimers();
+  const base = mkdtempSync(join(tmpdir(), "bough-disk-"));
+  const disk = new Disk(nodeFiles, base);
+  onTestFinished(() => {
+    disk.close();
+    rmSync(base, { recursive: true });
+    vi.useRealTimers();
+  });
+  const claim = (name: string) =>
+    disk.apply([{ kind: "write", path: `claims/${name}`, bytes: Buffer.from(name), later: true }]);
+  const inPlace = (name: string) => existsSync(join(base, "claims", name));
+  claim("stays");
+  vi.advanceTimersByTime(240);
+  claim("goes");
+  vi.advanceTimersByTime(20);
+  disk.apply([{ kind: "remove", path: "claims/goes" }]);
+  claim("comes");
+  vi.advanceTimersByTime(250);
+  expect(["stays", "goes", "comes"].map(inPlace)).toEqual([true, false, false]);
+  vi.advanceTimersByTime(250);
+  expect(inPlace("comes")).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
 });

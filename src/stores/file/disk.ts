@@ -6,8 +6,8 @@
 //   D3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
 //       close.
 //   D4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
-//   D5. A file that is written `later` is in the redo log at once and in its place after a moment, or at the checkpoint: one
-//       that comes and goes with a turn should not cost the making and removing of a file.
+//   D5. A file that is written `later` is in the redo log at once and in its place once it has stayed a moment, or at the
+//       checkpoint: one that comes and goes with a turn should not cost the making and removing of a file.
 
 import { dirname, join } from "node:path";
 import { BoughError } from "../../base/errors.ts";
@@ -50,7 +50,7 @@ export class Disk {
   /** First names that may not go yet. */
   readonly #linked = new Set<string>();
   /** Files that are not in their place yet (D5). */
-  readonly #later = new Map<string, Uint8Array>();
+  readonly #later = new Map<string, { readonly bytes: Uint8Array; stayed: boolean }>();
   #soon: NodeJS.Timeout | undefined;
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
@@ -105,7 +105,7 @@ export class Disk {
   /** The whole file; undefined when there is none. */
   readWhole(path: string): Buffer | undefined {
     const later = this.#later.get(path);
-    if (later) return Buffer.from(later);
+    if (later) return Buffer.from(later.bytes);
     const size = this.size(path);
     return size === undefined ? undefined : this.read(path, 0, size);
   }
@@ -269,19 +269,27 @@ export class Disk {
   }
 
   #writeLater(path: string, bytes: Uint8Array): void {
-    this.#later.set(path, bytes);
-    this.#soon ??= setTimeout(() => {
-      this.#soon = undefined;
-      try {
-        this.#putInPlace();
-      } catch {
-        // What is not in its place stays here; the checkpoint meets the same failure and tells of it.
+    this.#later.set(path, { bytes, stayed: false });
+    this.#soon ??= setTimeout(() => this.#putStayedInPlace(), laterMs).unref();
+  }
+
+  /** Those that were here the last time, too; the others get their moment. */
+  #putStayedInPlace(): void {
+    this.#soon = undefined;
+    try {
+      for (const [path, later] of this.#later) {
+        if (later.stayed) this.write(path, later.bytes);
+        later.stayed = true;
       }
-    }, laterMs).unref();
+    } catch {
+      // What is not in its place stays here; the checkpoint meets the same failure and tells of it.
+      return;
+    }
+    if (this.#later.size > 0) this.#soon = setTimeout(() => this.#putStayedInPlace(), laterMs).unref();
   }
 
   #putInPlace(): void {
-    for (const [path, bytes] of this.#later) this.write(path, bytes);
+    for (const [path, { bytes }] of this.#later) this.write(path, bytes);
   }
 
   #trash(path: string): void {

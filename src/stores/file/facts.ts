@@ -7,7 +7,7 @@
 //   id    the fact's id; empty in the first line
 //   header patch (only with h), data
 
-import type { JsonObject } from "../../base/json.ts";
+import { isWellFormed, type JsonObject } from "../../base/json.ts";
 import type { NewEvent } from "../../log/index.ts";
 import type { RawLine } from "./lines.ts";
 
@@ -21,15 +21,13 @@ export interface Beginning {
   readonly header: JsonObject;
 }
 
-const needsQuotes = /[\n\r]|\p{Surrogate}/u;
-
 export function encodeFact(
   event: NewEvent,
   column: { seq: number; more: number; time: number; header?: JsonObject | undefined },
 ): string {
   const last = column.more === 0;
   const header = last && column.header ? JSON.stringify(column.header) : undefined;
-  const quoted = needsQuotes.test(event.data);
+  const quoted = event.data.includes("\n") || event.data.includes("\r") || !isWellFormed(event.data);
   const flags = (header === undefined ? "" : "h") + (quoted ? "q" : "");
   const data = quoted ? JSON.stringify(event.data) : event.data;
   const start = `${column.seq}\t${column.more}${flags}\t${last ? column.time : ""}\t${event.id}\t`;

@@ -11,10 +11,27 @@ const tab = 9;
 
 /** A body as a line, and the checksum the next one is seeded with. */
 export function encodeLine(body: string, seed: number): { bytes: Buffer; crc: number } {
-  const bytes = Buffer.from(`00000000\t${body}\n`);
-  const crc = crc32(bytes.subarray(prefixLength, bytes.length - 1), seed);
-  bytes.write(hex8(crc), 0, "latin1");
+  let crc = seed;
+  const bytes = encodeBatch([body], seed, (its) => {
+    crc = its;
+  });
   return { bytes, crc };
+}
+
+/** Bodies as lines that follow one another; `each` is told every line's checksum and where in the bytes it ends. */
+export function encodeBatch(bodies: readonly string[], seed: number, each: (crc: number, end: number) => void): Buffer {
+  let text = "";
+  for (const body of bodies) text += `00000000\t${body}\n`;
+  const bytes = Buffer.from(text);
+  let crc = seed;
+  for (let start = 0; start < bytes.length; ) {
+    const stop = bytes.indexOf(lineFeed, start);
+    crc = crc32(bytes.subarray(start + prefixLength, stop), crc);
+    bytes.write(hex8(crc), start, "latin1");
+    start = stop + 1;
+    each(crc, start);
+  }
+  return bytes;
 }
 
 /** A line as it lies in the file, not yet believed. */

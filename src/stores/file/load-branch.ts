@@ -63,7 +63,7 @@ export function newBranch(
     record,
     log,
     ids: undefined,
-    fresh: new Map(),
+    fresh: [],
     checkpoints: undefined,
     segments: undefined,
     damage: undefined,

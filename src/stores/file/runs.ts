@@ -18,8 +18,18 @@ export function claimRun(
   ticket: () => number,
   change: Change,
 ): RunClaim {
-  const { session } = sessions.getBranch(ref);
-  const { sessionId, branchId } = ref;
+  return claimSlot(sessions, sessions.getBranch(ref).session, ref, asked, ticket, change);
+}
+
+/** The same for a branch that was found already. */
+export function claimSlot(
+  sessions: Sessions,
+  session: SessionState,
+  { sessionId, branchId }: BranchRef,
+  asked: ClaimOptions,
+  ticket: () => number,
+  change: Change,
+): RunClaim {
   const held = session.claims.get(branchId);
   const now = sessions.clock.now();
   const { runId, owner, leaseMs } = asked;

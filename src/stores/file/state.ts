@@ -40,8 +40,8 @@ export interface BranchState {
   readonly log: BranchLog;
   /** The branch's own facts by id; undefined until the first append. */
   ids: Map<string, number> | undefined;
-  /** Facts decided and not yet in the file, by number. */
-  readonly fresh: Map<number, StoredEvent>;
+  /** Facts decided and not yet in the file. */
+  readonly fresh: StoredEvent[];
   checkpoints: CheckpointTable | undefined;
   /** The checksum of each stored segment, by `to`; undefined until asked for. */
   segments: Map<number, string> | undefined;

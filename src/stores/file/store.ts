@@ -3,12 +3,13 @@
 
 import { crc32 } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
-import { copyJson, type JsonObject } from "../../base/json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
   type BranchRef,
   type ClaimOptions,
+  copyOptions,
   type MaintenanceReport,
   type NewBranch,
   type NewEvent,
@@ -129,12 +130,7 @@ export class FileStore implements Store {
   append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
     const target = refOf(ref);
     const facts = events.map(({ id, data }) => ({ id, data }));
-    const wanted = {
-      ...options,
-      ...(options.header && { header: copyJson(options.header) }),
-      ...(options.claim && { claim: { ...options.claim } }),
-      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
-    };
+    const wanted = copyOptions(options);
     const write = () =>
       this.#committer.submit((change) => append(this.#sessions, target, facts, wanted, this.#ticket, change));
     return this.#steps(() => {

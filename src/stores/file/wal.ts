@@ -137,14 +137,14 @@ function encodeGroup(
 function encodeRecord(operations: readonly FileOperation[], pieces: Uint8Array[]): void {
   const payloads: Uint8Array[] = [];
   const heads = operations.map((operation) => encodeOperation(operation, payloads));
-  const line = Buffer.from(`${JSON.stringify(heads)}\n`);
+  const line = `${JSON.stringify(heads)}\n`;
   let crc = crc32(line);
-  let bytes = line.length;
+  let bytes = Buffer.byteLength(line);
   for (const payload of payloads) {
     crc = crc32(payload, crc);
     bytes += payload.length;
   }
-  pieces.push(Buffer.from(`${bytes}\t${hex8(crc)}\n`), line, ...payloads);
+  pieces.push(Buffer.from(`${bytes}\t${hex8(crc)}\n${line}`), ...payloads);
 }
 
 /** An operation in the JSON line of its record; its bytes, if it has any, follow the line. */

@@ -6,6 +6,7 @@ import {
   type BranchRef,
   checkAppend,
   checkDistinct,
+  copyOptions,
   decideClaim,
   defaultReadLimit,
   findRepeat,
@@ -42,11 +43,7 @@ export function toAppendInput(
   return {
     ref: { sessionId, branchId },
     events: events.map(({ id, data }) => ({ id, data })),
-    options: {
-      ...options,
-      ...(options.claim && { claim: { ...options.claim } }),
-      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
-    },
+    options: copyOptions(options),
     patch: options.header ? encodePatch(options.header) : null,
     now,
   };

@@ -16,6 +16,7 @@ import {
   type StoredEvent,
 } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
+import type { SqlValue } from "./driver.ts";
 import { corrupt, isTaken } from "./faults.ts";
 import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
 import { decodeObject } from "./json.ts";
@@ -103,9 +104,10 @@ function insertNewEvents(sql: Connection, branchNo: number, after: number, event
 /** Writes the facts behind sequence number `after` of the branch's own part; when one can't be, those before it stay. */
 export function insertEvents(sql: Connection, branchNo: number, after: number, events: readonly NewEvent[]): void {
   for (let done = 0; done < events.length; done += rowsAtOnce) {
-    const rows = events.slice(done, done + rowsAtOnce);
-    const values = rows.flatMap(({ id, data }) => [id, data]);
-    sql.write(insertSql[rows.length - 1]!, branchNo, after + done, ...values);
+    const end = Math.min(done + rowsAtOnce, events.length);
+    const values: SqlValue[] = [branchNo, after + done];
+    for (let i = done; i < end; i++) values.push(events[i]!.id, events[i]!.data);
+    sql.write(insertSql[end - done - 1]!, ...values);
   }
 }
 

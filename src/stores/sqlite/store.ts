@@ -8,6 +8,7 @@ import {
   type AppendOptions,
   type BranchRef,
   type ClaimOptions,
+  copyOptions,
   type NewBranch,
   type NewEvent,
   type ReadOptions,
@@ -106,12 +107,7 @@ export class SqliteStore implements Store {
 
   async append(ref: BranchRef, events: readonly NewEvent[], options: AppendOptions = {}): Promise<Appended> {
     const own = events.map(({ id, data }) => ({ id, data }));
-    const ownOptions = {
-      ...options,
-      ...(options.header && { header: copyJson(options.header) }),
-      ...(options.claim && { claim: { ...options.claim } }),
-      ...(options.expectedHeader && { expectedHeader: { ...options.expectedHeader } }),
-    };
+    const ownOptions = copyOptions(options);
     const appended = await this.#write((sql, now) => log.append(sql, ref, own, ownOptions, now));
     this.#news.tell(ref);
     return appended;
