@@ -3,7 +3,8 @@
 //
 //   L1. The lines are numbered without gaps: the beginning at the fork point, then one fact after the other.
 //   L2. A batch is one stretch of lines; the log's end (`end`) is always the end of a batch.
-//   L3. What is read was verified: checksum, number and batch of every line; a flaw is thrown, never returned as data.
+//   L3. What is read was verified: checksum, number and batch of every line, and the checksums from the point where reading
+//       started; a flaw is thrown, never returned as data.
 //   L4. A point of the index is the start of a line, its number and the checksum before it; reading starts at one.
 
 import type { JsonObject } from "../../base/json.ts";
@@ -11,7 +12,7 @@ import type { NewEvent, StoredEvent } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
 import { type Beginning, encodeBeginning, encodeFact, FactLine } from "./facts.ts";
 import { breathe } from "./files.ts";
-import { encodeLine, type RawLine, RawLines } from "./lines.ts";
+import { encodeLine, RawLines } from "./lines.ts";
 
 /** A place in the log: the line with this number starts here, after a line with this checksum. */
 export interface LogPoint {
@@ -19,6 +20,9 @@ export interface LogPoint {
   readonly offset: number;
   readonly crc: number;
 }
+
+/** A place as the index keeps it, in memory as on the disk: number, offset, checksum before. Few of many are looked at. */
+export type IndexPoint = readonly [seq: number, offset: number, crc: number];
 
 /** Where a batch ended: the place of the line that comes next. */
 export interface LogEnd extends LogPoint {
@@ -38,12 +42,6 @@ export class Flaw extends Error {
   }
 }
 
-export interface ReadLine {
-  readonly fact: FactLine;
-  readonly at: LogPoint;
-  readonly next: LogPoint;
-}
-
 /** How far apart the points of the index are. */
 export const pointSpacing = 32 * 1024;
 
@@ -51,13 +49,13 @@ export class BranchLog {
   readonly path: string;
   readonly #disk: Disk;
   #end: LogEnd;
-  #points: LogPoint[];
+  readonly #points: IndexPoint[];
 
-  constructor(disk: Disk, path: string, end: LogEnd, points: readonly LogPoint[]) {
+  constructor(disk: Disk, path: string, end: LogEnd, points: readonly IndexPoint[]) {
     this.#disk = disk;
     this.path = path;
     this.#end = end;
-    this.#points = [...points];
+    this.#points = points.slice();
   }
 
   static empty(disk: Disk, path: string, base: number): BranchLog {
@@ -73,14 +71,14 @@ export class BranchLog {
     return this.#disk.absolute(this.path);
   }
 
-  get points(): readonly LogPoint[] {
+  get points(): readonly IndexPoint[] {
     return this.#points;
   }
 
   /** Goes back to an earlier end of this log. */
   reset(end: LogEnd): void {
     this.#end = end;
-    while ((this.#points.at(-1)?.offset ?? -1) >= end.offset) this.#points.pop();
+    while ((this.#points.at(-1)?.[1] ?? -1) >= end.offset) this.#points.pop();
   }
 
   /** The bytes of the branch's first batch: how it began and its first facts. */
@@ -94,23 +92,14 @@ export class BranchLog {
   }
 
   /** The line as part of the log while it is loaded. */
-  admit(line: ReadLine, batchAt: number): void {
-    this.#mark(line.at);
-    this.#end = { ...line.next, batchAt };
+  admit({ at, next }: LogLines, batchAt: number): void {
+    this.#mark(at);
+    this.#end = { ...next, batchAt };
   }
 
-  /** The lines from a point on, each verified; throws a Flaw. */
-  *lines(from: LogPoint, end: number): Generator<ReadLine> {
-    const raw = new RawLines(this.#disk, this.path, from.offset, end);
-    let at = from;
-    let more: number | undefined;
-    for (let line = raw.next(); line; line = raw.next()) {
-      const read = verify(line, at, more);
-      more = read.fact.more === 0 ? undefined : read.fact.more - 1;
-      at = read.next;
-      yield read;
-    }
-    if (at.offset < end) throw new Flaw("the file ends too early", at);
+  /** The lines from a point on, from the first one when there is none. */
+  lines(end: number, from: LogPoint = this.#pointAt(0)): LogLines {
+    return new LogLines(new RawLines(this.#disk, this.path, from.offset, end), from, end);
   }
 
   /** The facts from…to (inclusive), which must be this log's own. */
@@ -118,9 +107,10 @@ export class BranchLog {
     const events: StoredEvent[] = [];
     if (from > to) return events;
     let pause = to - from > factsPerStretch ? factsPerStretch : Number.POSITIVE_INFINITY;
-    for (const { fact } of this.lines(this.#pointBefore(from), this.#offsetAfter(to))) {
-      if (fact.seq < from) continue;
-      events.push({ seq: fact.seq, id: fact.id, data: fact.data() });
+    const lines = this.#linesAround(from, to);
+    const { fact } = lines;
+    while (lines.step()) {
+      events.push({ seq: fact.seq, id: fact.id, data: fact.data });
       // The line behind may be damaged; it is not asked for.
       if (fact.seq === to) break;
       if (events.length < pause) continue;
@@ -133,10 +123,18 @@ export class BranchLog {
 
   /** One fact of this log's own. */
   readOne(seq: number): StoredEvent {
-    for (const { fact } of this.lines(this.#pointBefore(seq), this.#offsetAfter(seq))) {
-      if (fact.seq === seq && !fact.beginning) return { seq, id: fact.id, data: fact.data() };
-    }
+    const lines = this.#linesAround(seq, seq);
+    const { fact } = lines;
+    if (lines.step() && !fact.beginning) return { seq, id: fact.id, data: fact.data };
     throw new Flaw("a fact is missing", this.#end);
+  }
+
+  /** The lines with the numbers from…to are next, and perhaps some more. */
+  #linesAround(from: number, to: number): LogLines {
+    const end = this.#points[this.#countUpTo(to)]?.[1] ?? this.#end.offset;
+    const lines = this.lines(end, this.#pointAt(this.#countUpTo(from) - 1));
+    while (lines.next.seq < from) if (!lines.pass()) break;
+    return lines;
   }
 
   #bodies(events: readonly NewEvent[], after: number, time: number, header?: JsonObject): string[] {
@@ -159,16 +157,12 @@ export class BranchLog {
 
   #mark({ seq, offset, crc }: LogPoint): void {
     const last = this.#points.at(-1);
-    if (!last || offset >= last.offset + pointSpacing) this.#points.push({ seq, offset, crc });
+    if (!last || offset >= last[1] + pointSpacing) this.#points.push([seq, offset, crc]);
   }
 
-  #pointBefore(seq: number): LogPoint {
-    return this.#points[this.#countUpTo(seq) - 1]!;
-  }
-
-  /** Where the index next knows a line after this one. */
-  #offsetAfter(seq: number): number {
-    return this.#points[this.#countUpTo(seq)]?.offset ?? this.#end.offset;
+  #pointAt(index: number): LogPoint {
+    const [seq, offset, crc] = this.#points[index]!;
+    return { seq, offset, crc };
   }
 
   /** How many points are at or before the number. */
@@ -177,7 +171,7 @@ export class BranchLog {
     let high = this.#points.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#points[middle]!.seq <= seq) low = middle + 1;
+      if (this.#points[middle]![0] <= seq) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -186,12 +180,48 @@ export class BranchLog {
 
 const factsPerStretch = 2000;
 
-function verify(line: RawLine, at: LogPoint, more: number | undefined): ReadLine {
-  const crc = line.check(at.crc);
-  if (crc === undefined) throw new Flaw(line.complete ? "the checksum is wrong" : "the line is cut off", at);
-  const fact = FactLine.parse(line);
-  if (!fact) throw new Flaw("the line is not a fact", at);
-  if (fact.seq !== at.seq) throw new Flaw(`the number is ${fact.seq}, not ${at.seq}`, at);
-  if (more !== undefined && fact.more !== more) throw new Flaw("the batch is broken", at);
-  return { fact, at, next: { seq: at.seq + 1, offset: line.end, crc } };
+/** Goes over lines from a point on and verifies each; throws a Flaw (L3). */
+export class LogLines {
+  /** The line it stands on, and its place. */
+  readonly fact: FactLine;
+  at: LogPoint;
+  /** The place of the line that comes next. */
+  next: LogPoint;
+  readonly #raw: RawLines;
+  readonly #end: number;
+  #more: number | undefined;
+
+  constructor(raw: RawLines, from: LogPoint, end: number) {
+    this.#raw = raw;
+    this.#end = end;
+    this.fact = new FactLine(raw);
+    this.at = from;
+    this.next = from;
+  }
+
+  /** Goes on to the next line; false at the end. */
+  step(): boolean {
+    if (!this.pass()) return false;
+    const { fact, at } = this;
+    if (!fact.take()) throw new Flaw("the line is not a fact", at);
+    if (fact.seq !== at.seq) throw new Flaw(`the number is ${fact.seq}, not ${at.seq}`, at);
+    if (this.#more !== undefined && fact.more !== this.#more) throw new Flaw("the batch is broken", at);
+    this.#more = fact.more === 0 ? undefined : fact.more - 1;
+    return true;
+  }
+
+  /** The same for a line of which only the checksum matters, because it leads to those that are read. */
+  pass(): boolean {
+    const raw = this.#raw;
+    const at = this.next;
+    if (!raw.next()) {
+      if (at.offset < this.#end) throw new Flaw("the file ends too early", at);
+      return false;
+    }
+    const crc = raw.check(at.crc);
+    if (crc === undefined) throw new Flaw(raw.complete ? "the checksum is wrong" : "the line is cut off", at);
+    this.at = at;
+    this.next = { seq: at.seq + 1, offset: raw.end, crc };
+    return true;
+  }
 }

@@ -24,16 +24,16 @@ export class SideLog<Entry> {
   load(disk: Disk, each: (entry: Entry) => void, torn: (bytes: number) => void): boolean {
     const size = disk.size(this.path) ?? 0;
     const lines = new RawLines(disk, this.path, 0, size);
-    for (let line = lines.next(); line; line = lines.next()) {
-      const crc = line.check(this.#state.crc);
+    while (lines.next()) {
+      const crc = lines.check(this.#state.crc);
       if (crc === undefined) {
-        if (anythingWholeAfter(disk, this.path, line.offset, size)) return false;
-        disk.truncate(this.path, line.offset);
-        torn(size - line.offset);
+        if (anythingWholeAfter(disk, this.path, lines.offset, size)) return false;
+        disk.truncate(this.path, lines.offset);
+        torn(size - lines.offset);
         return true;
       }
-      each(JSON.parse(line.bytes.toString("utf8", line.start, line.stop)) as Entry);
-      this.#state = { bytes: line.end, crc, lines: this.#state.lines + 1 };
+      each(JSON.parse(lines.bytes.toString("utf8", lines.start, lines.stop)) as Entry);
+      this.#state = { bytes: lines.end, crc, lines: this.#state.lines + 1 };
     }
     return true;
   }
