@@ -10,16 +10,9 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { NewEvent, StoredEvent } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
-import { type Beginning, encodeBeginning, encodeFact, FactLine } from "./facts.ts";
+import { type Beginning, encodeBeginning, encodeFact, FactLines, Flaw, type LogPoint } from "./facts.ts";
 import { breathe } from "./files.ts";
-import { encodeLine, RawLines } from "./lines.ts";
-
-/** A place in the log: the line with this number starts here, after a line with this checksum. */
-export interface LogPoint {
-  readonly seq: number;
-  readonly offset: number;
-  readonly crc: number;
-}
+import { encodeLine } from "./lines.ts";
 
 /** A place as the index keeps it, in memory as on the disk: number, offset, checksum before. Few of many are looked at. */
 export type IndexPoint = readonly [seq: number, offset: number, crc: number];
@@ -28,18 +21,6 @@ export type IndexPoint = readonly [seq: number, offset: number, crc: number];
 export interface LogEnd extends LogPoint {
   /** Where the last batch starts. */
   readonly batchAt: number;
-}
-
-/** A line that is not what was written there. */
-export class Flaw extends Error {
-  readonly seq: number;
-  readonly offset: number;
-
-  constructor(why: string, at: LogPoint) {
-    super(why);
-    this.seq = at.seq;
-    this.offset = at.offset;
-  }
 }
 
 /** How far apart the points of the index are. */
@@ -92,14 +73,14 @@ export class BranchLog {
   }
 
   /** The line as part of the log while it is loaded. */
-  admit({ at, next }: LogLines, batchAt: number): void {
+  admit({ at, next }: FactLines, batchAt: number): void {
     this.#mark(at);
     this.#end = { ...next, batchAt };
   }
 
   /** The lines from a point on, from the first one when there is none. */
-  lines(end: number, from: LogPoint = this.#pointAt(0)): LogLines {
-    return new LogLines(new RawLines(this.#disk, this.path, from.offset, end), from, end);
+  lines(end: number, from: LogPoint = this.#pointAt(0)): FactLines {
+    return new FactLines(this.#disk, this.path, from, end);
   }
 
   /** The facts from…to (inclusive), which must be this log's own. */
@@ -108,11 +89,10 @@ export class BranchLog {
     if (from > to) return events;
     let pause = to - from > factsPerStretch ? factsPerStretch : Number.POSITIVE_INFINITY;
     const lines = this.#linesAround(from, to);
-    const { fact } = lines;
     while (lines.step()) {
-      events.push({ seq: fact.seq, id: fact.id, data: fact.data });
+      events.push({ seq: lines.seq, id: lines.id, data: lines.data });
       // The line behind may be damaged; it is not asked for.
-      if (fact.seq === to) break;
+      if (lines.seq === to) break;
       if (events.length < pause) continue;
       pause += factsPerStretch;
       await breathe();
@@ -124,16 +104,15 @@ export class BranchLog {
   /** One fact of this log's own. */
   readOne(seq: number): StoredEvent {
     const lines = this.#linesAround(seq, seq);
-    const { fact } = lines;
-    if (lines.step() && !fact.beginning) return { seq, id: fact.id, data: fact.data };
+    if (lines.step() && !lines.beginning) return { seq, id: lines.id, data: lines.data };
     throw new Flaw("a fact is missing", this.#end);
   }
 
   /** The lines with the numbers from…to are next, and perhaps some more. */
-  #linesAround(from: number, to: number): LogLines {
+  #linesAround(from: number, to: number): FactLines {
     const end = this.#points[this.#countUpTo(to)]?.[1] ?? this.#end.offset;
     const lines = this.lines(end, this.#pointAt(this.#countUpTo(from) - 1));
-    while (lines.next.seq < from) if (!lines.pass()) break;
+    while (lines.seq < from - 1) if (!lines.pass()) break;
     return lines;
   }
 
@@ -179,49 +158,3 @@ export class BranchLog {
 }
 
 const factsPerStretch = 2000;
-
-/** Goes over lines from a point on and verifies each; throws a Flaw (L3). */
-export class LogLines {
-  /** The line it stands on, and its place. */
-  readonly fact: FactLine;
-  at: LogPoint;
-  /** The place of the line that comes next. */
-  next: LogPoint;
-  readonly #raw: RawLines;
-  readonly #end: number;
-  #more: number | undefined;
-
-  constructor(raw: RawLines, from: LogPoint, end: number) {
-    this.#raw = raw;
-    this.#end = end;
-    this.fact = new FactLine(raw);
-    this.at = from;
-    this.next = from;
-  }
-
-  /** Goes on to the next line; false at the end. */
-  step(): boolean {
-    if (!this.pass()) return false;
-    const { fact, at } = this;
-    if (!fact.take()) throw new Flaw("the line is not a fact", at);
-    if (fact.seq !== at.seq) throw new Flaw(`the number is ${fact.seq}, not ${at.seq}`, at);
-    if (this.#more !== undefined && fact.more !== this.#more) throw new Flaw("the batch is broken", at);
-    this.#more = fact.more === 0 ? undefined : fact.more - 1;
-    return true;
-  }
-
-  /** The same for a line of which only the checksum matters, because it leads to those that are read. */
-  pass(): boolean {
-    const raw = this.#raw;
-    const at = this.next;
-    if (!raw.next()) {
-      if (at.offset < this.#end) throw new Flaw("the file ends too early", at);
-      return false;
-    }
-    const crc = raw.check(at.crc);
-    if (crc === undefined) throw new Flaw(raw.complete ? "the checksum is wrong" : "the line is cut off", at);
-    this.at = at;
-    this.next = { seq: at.seq + 1, offset: raw.end, crc };
-    return true;
-  }
-}

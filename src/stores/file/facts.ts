@@ -9,7 +9,8 @@
 
 import type { JsonObject } from "../../base/json.ts";
 import type { NewEvent } from "../../log/index.ts";
-import type { RawLines } from "./lines.ts";
+import type { Disk } from "./disk.ts";
+import { RawLines } from "./lines.ts";
 
 /** How a branch began; the first line of its log. */
 export interface Beginning {
@@ -40,29 +41,71 @@ export function encodeBeginning(beginning: Beginning, more: number, time: number
   return `${beginning.parent?.seq ?? 0}\t${more}c\t${time}\t\t${JSON.stringify(beginning)}`;
 }
 
+/** The number in the first line of a log; undefined when that says no beginning. */
+export function forkPointIn(disk: Disk, path: string, size: number): number | undefined {
+  const line = new RawLines(disk, path, { offset: 0, crc: 0 }, size);
+  if (!line.next() || !line.isRight) return undefined;
+  const [, base] = /^(\d+)\t\d+c\t/.exec(line.text.slice(line.start, line.stop)) ?? [];
+  return base === undefined ? undefined : Number(base);
+}
+
 const flag = { beginning: 1, header: 2, quoted: 4 };
 const flagOf: (number | undefined)[] = [];
 for (const [letter, bit] of Object.entries({ c: flag.beginning, h: flag.header, q: flag.quoted })) {
   flagOf[letter.charCodeAt(0)] = bit;
 }
 
-/** The line that RawLines stands on, taken apart; its checksum was right. */
-export class FactLine {
-  seq = 0;
+/** A place in a log: the line with this number starts here, after a line with this checksum. */
+export interface LogPoint {
+  readonly seq: number;
+  readonly offset: number;
+  readonly crc: number;
+}
+
+/** A line that is not what was written there. */
+export class Flaw extends Error {
+  readonly seq: number;
+  readonly offset: number;
+
+  constructor(why: string, at: LogPoint) {
+    super(why);
+    this.seq = at.seq;
+    this.offset = at.offset;
+  }
+}
+
+/** Goes over the lines of a log from a point on and verifies each; throws a Flaw. Its fields are about the line it stands on. */
+export class FactLines {
+  seq: number;
   more = 0;
   readonly #line: RawLines;
+  readonly #end: number;
   #flags = 0;
   #idAt = 0;
   #idEnd = 0;
   /** The end of the header patch, or of the id where there is none. */
   #headerEnd = 0;
 
-  constructor(line: RawLines) {
-    this.#line = line;
+  constructor(disk: Disk, path: string, from: LogPoint, end: number) {
+    this.#line = new RawLines(disk, path, from, end);
+    this.#end = end;
+    this.seq = from.seq - 1;
   }
 
-  /** Takes the line; false when the columns are not what this version writes. */
-  take(): boolean {
+  /** The place of the line. */
+  get at(): LogPoint {
+    return { seq: this.seq, offset: this.#line.offset, crc: this.#line.crcBefore };
+  }
+
+  /** The place of the line that comes next. */
+  get next(): LogPoint {
+    return { seq: this.seq + 1, offset: this.#line.end, crc: this.#line.crc };
+  }
+
+  /** Goes on to the next line; false at the end. */
+  step(): boolean {
+    const { more } = this;
+    if (!this.pass()) return false;
     const { text, start, stop } = this.#line;
     const moreAt = text.indexOf("\t", start) + 1;
     const moreEnd = text.indexOf("\t", moreAt);
@@ -75,13 +118,31 @@ export class FactLine {
       flagsAt--;
     }
     const headerEnd = flags & flag.header ? text.indexOf("\t", idEnd + 1) : idEnd;
-    this.seq = wholeNumber(text, start, moreAt - 1);
-    this.more = wholeNumber(text, moreAt, flagsAt);
+    const seq = Number(text.slice(start, moreAt - 1));
+    this.more = Number(text.slice(moreAt, flagsAt));
     this.#flags = flags;
     this.#idAt = idAt;
     this.#idEnd = idEnd;
     this.#headerEnd = headerEnd;
-    return this.seq >= 0 && this.more >= 0 && idAt > 0 && idEnd > 0 && headerEnd > 0 && headerEnd < stop;
+    // A column that is not there is found at -1, or behind the line; a flag of a later version makes no number.
+    const isWhole =
+      moreAt > start + 1 && flagsAt > moreAt && idAt > 0 && idEnd > 0 && headerEnd > 0 && headerEnd < stop;
+    if (!isWhole || Number.isNaN(this.more)) throw new Flaw("the line is not a fact", this.at);
+    if (seq !== this.seq) throw new Flaw(`the number is ${seq}, not ${this.seq}`, this.at);
+    if (more > 0 && this.more !== more - 1) throw new Flaw("the batch is broken", this.at);
+    return true;
+  }
+
+  /** The same for a line of which only the checksum matters, because it leads to those that are read. */
+  pass(): boolean {
+    const line = this.#line;
+    if (!line.next()) {
+      if (line.end < this.#end) throw new Flaw("the file ends too early", this.next);
+      return false;
+    }
+    this.seq++;
+    if (line.isRight) return true;
+    throw new Flaw(line.complete ? "the checksum is wrong" : "the line is cut off", this.at);
   }
 
   get beginning(): boolean {
@@ -107,10 +168,4 @@ export class FactLine {
     const text = this.#line.bytes.toString(undefined, this.#headerEnd + 1, this.#line.stop);
     return this.#flags & flag.quoted ? (JSON.parse(text) as string) : text;
   }
-}
-
-/** NaN when there is none. */
-function wholeNumber(text: string, from: number, end: number): number {
-  const value = from < end ? Number(text.slice(from, end)) : Number.NaN;
-  return Number.isInteger(value) ? value : Number.NaN;
 }

@@ -3,11 +3,11 @@
 
 import { type JsonObject, mergePatch } from "../../base/json.ts";
 import type { BranchRecord, StoreProblem } from "../../log/index.ts";
-import { BranchLog, Flaw, type IndexPoint, type LogEnd } from "./branch-log.ts";
+import { BranchLog, type IndexPoint, type LogEnd } from "./branch-log.ts";
 import type { Disk } from "./disk.ts";
-import { type Beginning, FactLine } from "./facts.ts";
+import { type Beginning, type FactLines, Flaw, forkPointIn } from "./facts.ts";
 import { inBranch, inSession } from "./layout.ts";
-import { anythingWholeAfter, RawLines } from "./lines.ts";
+import { anythingWholeAfter } from "./lines.ts";
 import { seal, unseal } from "./seal.ts";
 import { type BranchState, corruptFile, type Damage, damageOf, type SessionState } from "./state.ts";
 
@@ -112,10 +112,8 @@ function logOf(disk: Disk, path: string, { log, points }: Snapshot): BranchLog {
 /** A log to be read from its start; undefined when its first line can't be read. */
 function newLog(disk: Disk, path: string, size: number | undefined): BranchLog | undefined {
   if (size === undefined) return undefined;
-  const lines = new RawLines(disk, path, 0, size);
-  const first = new FactLine(lines);
-  const isBeginning = lines.next() && lines.check(0) !== undefined && first.take() && first.beginning;
-  return isBeginning ? BranchLog.empty(disk, path, first.seq) : undefined;
+  const base = forkPointIn(disk, path, size);
+  return base === undefined ? undefined : BranchLog.empty(disk, path, base);
 }
 
 /** Takes in the lines after the log's end, batch by batch: what is known then, and the flaw that stopped it. */
@@ -126,9 +124,9 @@ function follow(log: BranchLog, known: Draft, size: number): { draft: Draft; fla
   let flaw: Flaw | undefined;
   try {
     while (lines.step()) {
-      draft = nextDraft(draft, lines.fact);
+      draft = nextDraft(draft, lines);
       log.admit(lines, whole.end.offset);
-      if (lines.fact.more === 0) whole = { draft, end: log.end };
+      if (lines.more === 0) whole = { draft, end: log.end };
     }
     if (draft !== whole.draft) flaw = new Flaw("the batch is cut off", lines.next);
   } catch (error) {
@@ -139,7 +137,7 @@ function follow(log: BranchLog, known: Draft, size: number): { draft: Draft; fla
   return { draft: whole.draft, flaw };
 }
 
-function nextDraft({ record, order }: Draft, fact: FactLine): Draft {
+function nextDraft({ record, order }: Draft, fact: FactLines): Draft {
   const { seq, time: activeAt = record.activeAt } = fact;
   if (fact.beginning) {
     const { sessionId, branchId, parent, header, order } = JSON.parse(fact.data) as Beginning;

@@ -3,9 +3,9 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
-import { Flaw } from "./branch-log.ts";
 import { checkpointsOf } from "./checkpoints.ts";
 import { readAsset, referredContent } from "./content.ts";
+import { Flaw } from "./facts.ts";
 import { breathe } from "./files.ts";
 import { inBranch, inSession, paths, temporarySuffix } from "./layout.ts";
 import { isName, nameOf } from "./names.ts";

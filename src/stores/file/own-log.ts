@@ -1,6 +1,6 @@
 // Reads of a branch's own log, as the rest of the store does them: a flaw becomes damage of the branch.
 
-import { Flaw } from "./branch-log.ts";
+import { Flaw } from "./facts.ts";
 import { breathe } from "./files.ts";
 import { type BranchState, damageOf } from "./state.ts";
 
@@ -26,7 +26,7 @@ export function idsOf(branch: BranchState): Map<string, number> {
   const ids = new Map<string, number>();
   readOwn(branch, () => {
     const lines = branch.log.lines(branch.log.end.offset);
-    while (lines.step()) if (!lines.fact.beginning) ids.set(lines.fact.id, lines.fact.seq);
+    while (lines.step()) if (!lines.beginning) ids.set(lines.id, lines.seq);
   });
   branch.ids = ids;
   return ids;
@@ -48,7 +48,7 @@ async function readIds(branch: BranchState): Promise<void> {
   try {
     const lines = log.lines(end);
     while (lines.step()) {
-      if (!lines.fact.beginning) ids.set(lines.fact.id, lines.fact.seq);
+      if (!lines.beginning) ids.set(lines.id, lines.seq);
       if (lines.next.offset < pause) continue;
       pause += readAtOnce;
       await breathe();
