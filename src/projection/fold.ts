@@ -54,7 +54,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "branch.reverted": foldReverted,
   "turn.started"(view, fact) {
-    closeAll(view, { at: fact.at, to: view.seq, reason: "superseded", keepStaged: true });
+    if (view.open) endTurn(view, view.open, interrupted(view, fact, "superseded"));
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
   },
   "turn.resumed"(view, fact) {
@@ -84,12 +84,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.committed"(view, fact) {
     const { at, seq: to } = fact;
     const turn = takeTurn(view, fact);
-    if (view.staged.length > 0) {
-      // P5: it builds on those that wait before it, so they are saved with it.
-      const before = view.staged.filter(({ from }) => from < turn.from);
-      view.staged = view.staged.filter(({ from }) => from > turn.from);
-      for (const each of before) close(view, each, { at, to, status: "committed" });
-    }
+    if (view.staged.length > 0) closeBefore(view, turn, { at, to, status: "committed" });
     close(view, turn, { at, to, status: "committed", outcome: outcomeOf(fact) });
   },
   "turn.ended"(view, fact) {
@@ -115,7 +110,7 @@ function nothing(): void {}
 
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
-  closeAll(view, { at: fact.at, to: view.seq, reason: "forked" });
+  closeAll(view, fact, "forked");
   const { from, messages, messageId } = fact;
   truncate(view, fact, "forked");
   view.createdAt = fact.at;
@@ -126,7 +121,7 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
 }
 
 function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
-  closeAll(view, { at: fact.at, to: view.seq, reason: "reverted" });
+  closeAll(view, fact, "reverted");
   truncate(view, fact, "reverted");
   view.turns = view.turns
     .filter((turn) => turn.from <= fact.to)
@@ -172,23 +167,32 @@ function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | 
 }
 
 function close(view: BranchView, turn: OpenTurn, { at, to, status: closed, outcome }: TurnEnd): void {
-  const { id, from, startedAt, runs, messages, set } = turn;
+  const { id, from, startedAt, runs, set } = turn;
   const status = turn.ended ?? closed;
-  for (const message of answerDangling(messages)) view.messages.push(message);
-  view.turns.push({ id, status, from, to, startedAt, endedAt: at, runs, ...turn.outcome, ...outcome });
+  for (const message of answerDangling(turn.messages)) view.messages.push(message);
+  view.turns.push(Object.assign({ id, status, from, to, startedAt, endedAt: at, runs }, turn.outcome, outcome));
   if (Object.keys(set).length > 0) view.state = mergePatch(view.state, set);
   forgetInteractions(view, id);
 }
 
+/** P5: a turn builds on those that wait before it, so they are saved with it. */
+function closeBefore(view: BranchView, turn: OpenTurn, end: TurnEnd): void {
+  const before = view.staged.filter(({ from }) => from < turn.from);
+  view.staged = view.staged.filter(({ from }) => from > turn.from);
+  for (const each of before) close(view, each, end);
+}
+
 /** Closes what is not closed: staged turns as they completed, the open one as interrupted. */
-function closeAll(view: BranchView, end: { at: number; to: number; reason: string; keepStaged?: boolean }): void {
-  const { at, to, reason } = end;
-  if (!end.keepStaged) {
-    for (const turn of view.staged) close(view, turn, { at, to, status: "committed" });
-    view.staged = [];
-  }
-  if (view.open) endTurn(view, view.open, { at, to, status: "interrupted", outcome: { reason } });
+function closeAll(view: BranchView, fact: { at: number }, reason: string): void {
+  for (const turn of view.staged) close(view, turn, { at: fact.at, to: view.seq, status: "committed" });
+  view.staged = [];
+  if (view.open) endTurn(view, view.open, interrupted(view, fact, reason));
   view.open = null;
+}
+
+/** The end of a turn at the fact before this one. */
+function interrupted({ seq: to }: BranchView, { at }: { at: number }, reason: string): TurnEnd<"interrupted"> {
+  return { at, to, status: "interrupted", outcome: { reason } };
 }
 
 /** Keeps the first messages; a call left without its result is answered, a turn left without messages is gone. */
@@ -220,7 +224,11 @@ function takeTurn(view: BranchView, fact: { turnId: string; seq: number; type: s
 
 function openTurn(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
   if (view.open?.id === fact.turnId) return view.open;
-  throw new BoughError(
+  throw notOpen(view, fact);
+}
+
+function notOpen(view: BranchView, fact: { turnId: string; seq: number; type: string }): BoughError {
+  return new BoughError(
     "event_invalid",
     `Fact ${fact.seq} (${fact.type}) belongs to turn ${fact.turnId}, which is not open.`,
     {
@@ -251,16 +259,20 @@ export function messageOf(fact: Fact<"message.added">): Message {
 }
 
 function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {
-  return { ...(runId && { runId }), ...(agentId && { agentId }), startedAt: at };
+  const run: { runId?: string; agentId?: string; startedAt?: number } = {};
+  if (runId) run.runId = runId;
+  if (agentId) run.agentId = agentId;
+  run.startedAt = at;
+  return run as RunRecord;
 }
 
 function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">): TurnOutcome {
   const { reason, iterations, usage } = fact;
-  return {
-    ...(reason !== undefined && { reason }),
-    ...(iterations !== undefined && { iterations }),
-    ...(usage !== undefined && { usage: usage as JsonObject }),
-  };
+  const outcome: { -readonly [Key in keyof TurnOutcome]: TurnOutcome[Key] } = {};
+  if (reason !== undefined) outcome.reason = reason;
+  if (iterations !== undefined) outcome.iterations = iterations;
+  if (usage !== undefined) outcome.usage = usage as JsonObject;
+  return outcome;
 }
 
 function headerOf(fact: Fact<"branch.created" | "branch.forked">): BranchHeader {

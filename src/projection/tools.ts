@@ -28,8 +28,11 @@ export function addResult(messages: Message[], fact: Fact<"tool.returned">): voi
  * whenever it is told, so that every reader of the log finds the same words.
  */
 export function answerDangling(messages: readonly Message[]): Message[] {
+  return messages.some(hasCalls) ? answerCalls(messages) : messages.slice();
+}
+
+function answerCalls(messages: readonly Message[]): Message[] {
   const answered = messages.slice();
-  if (!messages.some(hasCalls)) return answered;
   for (let i = 0; i < answered.length; i++) {
     const message = answered[i]!;
     const calls = callsOf(message);

@@ -4,7 +4,7 @@ import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
-import { type BranchRecord, type BranchRef, refuse } from "../log/index.ts";
+import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import { encodeDrafts, readBack } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { BranchTree } from "../projection/index.ts";
@@ -46,8 +46,12 @@ export async function resolveBranch({ store }: Context, scope: Scope): Promise<B
     checkId(branchId, "branch");
     return { sessionId, branchId };
   }
+  return { sessionId, branchId: await onlyBranch(store, sessionId) };
+}
+
+async function onlyBranch(store: Store, sessionId: string): Promise<string> {
   const branches = await store.listBranches(sessionId);
-  if (branches.length === 1) return { sessionId, branchId: branches[0]!.branchId };
+  if (branches.length === 1) return branches[0]!.branchId;
   const branchIds = branches.map((branch) => branch.branchId);
   throw new BoughError(
     "branch_ambiguous",

@@ -113,7 +113,8 @@ function firstStart(newestFirst: readonly (Fact | UnknownFact)[]): number {
   const begunEarlier = new Set<string>();
   let found = -1;
   let candidate = -1;
-  for (const [i, fact] of newestFirst.entries()) {
+  for (let i = 0; i < newestFirst.length; i++) {
+    const fact = newestFirst[i]!;
     const closesAll =
       fact.type === "turn.committed" || fact.type === "branch.forked" || fact.type === "branch.reverted";
     if (closesAll && candidate >= 0) found = candidate;
@@ -128,7 +129,8 @@ function firstStart(newestFirst: readonly (Fact | UnknownFact)[]): number {
 /** Folds facts given newest first that begin in the middle of the log. */
 function foldTail(newestFirst: readonly (Fact | UnknownFact)[]): readonly Message[] {
   const view = emptyView();
-  for (const fact of newestFirst.toReversed()) {
+  for (let i = newestFirst.length - 1; i >= 0; i--) {
+    const fact = newestFirst[i]!;
     view.seq = fact.seq - 1;
     // What a cut removes was not read; only its closing of an open turn matters here.
     const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";

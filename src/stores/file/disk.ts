@@ -9,7 +9,7 @@
 //   D5. A file that is written `later` is in the redo log at once and in its place once it has stayed a moment, or at the
 //       checkpoint: one that comes and goes with a turn should not cost the making and removing of a file.
 
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { refuse } from "../../log/index.ts";
@@ -42,6 +42,7 @@ export interface Dirty {
 
 const openHandles = 256;
 const laterMs = 250;
+const smallFile = 16 * 1024;
 
 export class Disk {
   readonly files: Files;
@@ -75,62 +76,66 @@ export class Disk {
   }
 
   absolute(path: string): string {
-    return join(this.base, path);
+    return `${this.base}/${path}`;
   }
 
   /** Up to `length` bytes from `at`; fewer only where the file ends, none where there is none. */
   read(path: string, at: number, length: number): Buffer {
-    try {
-      return this.#readAt(path, at, length);
-    } catch (error) {
-      if (isMissing(error)) return Buffer.alloc(0);
-      throw error;
-    }
+    return this.#readAt(path, at, length) ?? Buffer.alloc(0);
   }
 
-  #readAt(path: string, at: number, length: number): Buffer {
-    return this.#reading(path, () => {
+  /** Undefined when there is no file. */
+  #readAt(path: string, at: number, length: number): Buffer | undefined {
+    try {
       const handle = this.#handle(path);
       const into = Buffer.allocUnsafe(length);
-      let done = 0;
-      while (done < length) {
-        const got = this.files.read(handle, into.subarray(done), at + done);
-        if (got === 0) break;
-        done += got;
+      let done = this.files.read(handle, into, at);
+      for (let got = done; got > 0 && done < length; done += got) {
+        got = this.files.read(handle, into.subarray(done), at + done);
       }
-      return into.subarray(0, done);
-    });
+      return done < length ? into.subarray(0, done) : into;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw this.#unreadable(path, error);
+    }
   }
 
   /** The whole file; undefined when there is none. */
   readWhole(path: string): Buffer | undefined {
     const later = this.#later.get(path);
     if (later) return Buffer.from(later.bytes);
-    const size = this.size(path);
-    return size === undefined ? undefined : this.read(path, 0, size);
+    // Most are small, and to ask for their size costs more than to read them.
+    const start = this.#readAt(path, 0, smallFile);
+    return start && start.length === smallFile ? this.#readAt(path, 0, this.size(path) ?? 0) : start;
   }
 
   size(path: string): number | undefined {
     try {
-      return this.#reading(path, () => this.files.size(this.#handle(path)));
+      return this.files.size(this.#handle(path));
     } catch (error) {
       if (isMissing(error)) return undefined;
-      throw error;
+      throw this.#unreadable(path, error);
     }
   }
 
   /** The names in a directory, also of what is not in its place yet (D5): who only looks must not meet a full disk. */
   list(path: string): string[] {
-    const names = this.#reading(path, () => {
-      this.#checkOpen();
-      return this.files.list(this.absolute(path));
-    });
+    const names = this.#listInPlace(path);
     for (const later of this.#later.keys()) {
       if (!later.startsWith(`${path}/`)) continue;
       const [name = ""] = later.slice(path.length + 1).split("/");
       if (!names.includes(name)) names.push(name);
     }
     return names;
+  }
+
+  #listInPlace(path: string): string[] {
+    this.#checkOpen();
+    try {
+      return this.files.list(this.absolute(path));
+    } catch (error) {
+      throw this.#unreadable(path, error);
+    }
   }
 
   apply(operations: readonly FileOperation[]): void {
@@ -368,20 +373,16 @@ export class Disk {
   }
 
   /** What can't be read is told as damage, unless the system was only out of handles or memory. */
-  #reading<T>(path: string, read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      const reason = errnoOf(error);
-      if (reason === undefined || reason === "ENOENT" || BoughError.is(error)) throw error;
-      const isBusy = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"].includes(reason);
-      const where = this.absolute(path);
-      throw new BoughError(isBusy ? "store_busy" : "store_corrupt", `${where} can't be read (${reason}).`, {
-        data: { path: where, reason },
-        retryable: isBusy,
-        cause: error,
-      });
-    }
+  #unreadable(path: string, error: unknown): unknown {
+    const reason = errnoOf(error);
+    if (reason === undefined || reason === "ENOENT" || BoughError.is(error)) return error;
+    const isBusy = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"].includes(reason);
+    const where = this.absolute(path);
+    return new BoughError(isBusy ? "store_busy" : "store_corrupt", `${where} can't be read (${reason}).`, {
+      data: { path: where, reason },
+      retryable: isBusy,
+      cause: error,
+    });
   }
 
   #checkOpen(): void {

@@ -9,7 +9,8 @@
 
 import { isWellFormed, type JsonObject } from "../../base/json.ts";
 import type { NewEvent } from "../../log/index.ts";
-import type { RawLine } from "./lines.ts";
+import type { Disk } from "./disk.ts";
+import { RawLines } from "./lines.ts";
 
 /** How a branch began; the first line of its log. */
 export interface Beginning {
@@ -38,103 +39,131 @@ export function encodeBeginning(beginning: Beginning, more: number, time: number
   return `${beginning.parent?.seq ?? 0}\t${more}c\t${time}\t\t${JSON.stringify(beginning)}`;
 }
 
-/** A line whose checksum is right, taken apart. */
-export class FactLine {
-  readonly seq: number;
-  readonly more: number;
-  readonly time: number | undefined;
-  readonly id: string;
-  readonly beginning: boolean;
-  readonly header: string | undefined;
-  readonly #line: RawLine;
-  readonly #dataAt: number;
-  readonly #quoted: boolean;
-
-  private constructor(line: RawLine, columns: Columns) {
-    this.#line = line;
-    this.seq = columns.seq;
-    this.more = columns.more;
-    this.time = columns.time;
-    this.id = line.bytes.toString("utf8", columns.idAt, columns.idEnd);
-    this.beginning = (columns.flags & flag.beginning) !== 0;
-    this.header =
-      columns.headerEnd > columns.idEnd ? line.bytes.toString("utf8", columns.idEnd + 1, columns.headerEnd) : undefined;
-    this.#dataAt = columns.headerEnd + 1;
-    this.#quoted = (columns.flags & flag.quoted) !== 0;
-  }
-
-  /** Undefined when the columns are not what this version writes. */
-  static parse(line: RawLine): FactLine | undefined {
-    const columns = findColumns(line);
-    return columns && new FactLine(line, columns);
-  }
-
-  data(): string {
-    const text = this.#line.bytes.toString("utf8", this.#dataAt, this.#line.stop);
-    return this.#quoted ? (JSON.parse(text) as string) : text;
-  }
+/** The number in the first line of a log; undefined when that says no beginning. */
+export function forkPointIn(disk: Disk, path: string, size: number): number | undefined {
+  const line = new RawLines(disk, path, { offset: 0, crc: 0 }, size);
+  if (!line.next() || !line.isRight) return undefined;
+  const [, base] = /^(\d+)\t\d+c\t/.exec(line.text.slice(line.start, line.stop)) ?? [];
+  return base === undefined ? undefined : Number(base);
 }
 
-interface Columns {
-  readonly seq: number;
-  readonly more: number;
-  readonly flags: number;
-  readonly time: number | undefined;
-  readonly idAt: number;
-  readonly idEnd: number;
-  /** The end of the header patch, or of the id where there is none. */
-  readonly headerEnd: number;
-}
-
-const tab = 9;
-const zero = 48;
 const flag = { beginning: 1, header: 2, quoted: 4 };
 const flagOf: (number | undefined)[] = [];
 for (const [letter, bit] of Object.entries({ c: flag.beginning, h: flag.header, q: flag.quoted })) {
   flagOf[letter.charCodeAt(0)] = bit;
 }
 
-/** Byte by byte: this is done for every line that is read, and a text of the columns would be made only to be taken apart. */
-function findColumns({ bytes, start, stop }: RawLine): Columns | undefined {
-  const moreAt = digitsEnd(bytes, start) + 1;
-  const flagsAt = digitsEnd(bytes, moreAt);
-  let flags = 0;
-  let timeAt = flagsAt + 1;
-  for (; bytes[timeAt - 1] !== tab; timeAt++) {
-    const bit = flagOf[bytes[timeAt - 1]!];
-    if (bit === undefined) return undefined;
-    flags |= bit;
+/** A place in a log: the line with this number starts here, after a line with this checksum. */
+export interface LogPoint {
+  readonly seq: number;
+  readonly offset: number;
+  readonly crc: number;
+}
+
+/** A line that is not what was written there. */
+export class Flaw extends Error {
+  readonly seq: number;
+  readonly offset: number;
+
+  constructor(why: string, at: LogPoint) {
+    super(why);
+    this.seq = at.seq;
+    this.offset = at.offset;
   }
-  if (bytes[moreAt - 1] !== tab || moreAt === start + 1 || flagsAt === moreAt) return undefined;
-  const idAt = bytes.indexOf(tab, timeAt) + 1;
-  const idEnd = bytes.indexOf(tab, idAt);
-  if (idAt === 0 || idEnd < 0) return undefined;
-  const headerEnd = flags & flag.header ? bytes.indexOf(tab, idEnd + 1) : idEnd;
-  if (headerEnd < 0 || headerEnd >= stop) return undefined;
-  return {
-    seq: numberAt(bytes, start, moreAt - 1),
-    more: numberAt(bytes, moreAt, flagsAt),
-    flags,
-    time: idAt - 1 > timeAt ? timeIn(bytes, timeAt, idAt - 1) : undefined,
-    idAt,
-    idEnd,
-    headerEnd,
-  };
 }
 
-function digitsEnd(bytes: Buffer, from: number): number {
-  let at = from;
-  while (bytes[at]! >= zero && bytes[at]! <= zero + 9) at++;
-  return at;
-}
+/** Goes over the lines of a log from a point on and verifies each; throws a Flaw. Its fields are about the line it stands on. */
+export class FactLines {
+  seq: number;
+  more = 0;
+  readonly #line: RawLines;
+  readonly #end: number;
+  #flags = 0;
+  #idAt = 0;
+  #idEnd = 0;
+  /** The end of the header patch, or of the id where there is none. */
+  #headerEnd = 0;
 
-function numberAt(bytes: Buffer, from: number, end: number): number {
-  let value = 0;
-  for (let at = from; at < end; at++) value = value * 10 + bytes[at]! - zero;
-  return value;
-}
+  constructor(disk: Disk, path: string, from: LogPoint, end: number) {
+    this.#line = new RawLines(disk, path, from, end);
+    this.#end = end;
+    this.seq = from.seq - 1;
+  }
 
-/** Most clocks count whole milliseconds. */
-function timeIn(bytes: Buffer, from: number, end: number): number {
-  return digitsEnd(bytes, from) === end ? numberAt(bytes, from, end) : Number(bytes.toString("latin1", from, end));
+  /** The place of the line. */
+  get at(): LogPoint {
+    return { seq: this.seq, offset: this.#line.offset, crc: this.#line.crcBefore };
+  }
+
+  /** The place of the line that comes next. */
+  get next(): LogPoint {
+    return { seq: this.seq + 1, offset: this.#line.end, crc: this.#line.crc };
+  }
+
+  /** Goes on to the next line; false at the end. */
+  step(): boolean {
+    const { more } = this;
+    if (!this.pass()) return false;
+    const { text, start, stop } = this.#line;
+    const moreAt = text.indexOf("\t", start) + 1;
+    const moreEnd = text.indexOf("\t", moreAt);
+    const idAt = text.indexOf("\t", moreEnd + 1) + 1;
+    const idEnd = text.indexOf("\t", idAt);
+    let flagsAt = moreEnd;
+    let flags = 0;
+    for (let bit = flagOf[text.charCodeAt(flagsAt - 1)]; bit; bit = flagOf[text.charCodeAt(flagsAt - 1)]) {
+      flags |= bit;
+      flagsAt--;
+    }
+    const headerEnd = flags & flag.header ? text.indexOf("\t", idEnd + 1) : idEnd;
+    const seq = Number(text.slice(start, moreAt - 1));
+    this.more = Number(text.slice(moreAt, flagsAt));
+    this.#flags = flags;
+    this.#idAt = idAt;
+    this.#idEnd = idEnd;
+    this.#headerEnd = headerEnd;
+    // A column that is not there is found at -1, or behind the line; a flag of a later version makes no number.
+    const isWhole =
+      moreAt > start + 1 && flagsAt > moreAt && idAt > 0 && idEnd > 0 && headerEnd > 0 && headerEnd < stop;
+    if (!isWhole || Number.isNaN(this.more)) throw new Flaw("the line is not a fact", this.at);
+    if (seq !== this.seq) throw new Flaw(`the number is ${seq}, not ${this.seq}`, this.at);
+    if (more > 0 && this.more !== more - 1) throw new Flaw("the batch is broken", this.at);
+    return true;
+  }
+
+  /** The same for a line of which only the checksum matters, because it leads to those that are read. */
+  pass(): boolean {
+    const line = this.#line;
+    if (!line.next()) {
+      if (line.end < this.#end) throw new Flaw("the file ends too early", this.next);
+      return false;
+    }
+    this.seq++;
+    if (line.isRight) return true;
+    throw new Flaw(line.complete ? "the checksum is wrong" : "the line is cut off", this.at);
+  }
+
+  get beginning(): boolean {
+    return (this.#flags & flag.beginning) !== 0;
+  }
+
+  get time(): number | undefined {
+    const { text } = this.#line;
+    const from = text.lastIndexOf("\t", this.#idAt - 2) + 1;
+    return from === this.#idAt - 1 ? undefined : Number(text.slice(from, this.#idAt - 1));
+  }
+
+  get id(): string {
+    return this.#line.bytes.toString(undefined, this.#idAt, this.#idEnd);
+  }
+
+  get header(): string | undefined {
+    if (!(this.#flags & flag.header)) return undefined;
+    return this.#line.bytes.toString(undefined, this.#idEnd + 1, this.#headerEnd);
+  }
+
+  get data(): string {
+    const text = this.#line.bytes.toString(undefined, this.#headerEnd + 1, this.#line.stop);
+    return this.#flags & flag.quoted ? (JSON.parse(text) as string) : text;
+  }
 }

@@ -30,13 +30,16 @@ export const paths = {
 /** There from the first opening on. */
 export const standingDirectories = [paths.wal, paths.sessions, paths.incoming, paths.trash];
 
+export const contentFile = "content.jsonl";
+export const claimsDirectory = "uncommitted";
+
 export const inSession = {
   document: (session: string) => `${session}/session.json`,
   branches: (session: string) => `${session}/branches`,
-  content: (session: string) => `${session}/content.jsonl`,
+  content: (session: string) => `${session}/${contentFile}`,
   assets: (session: string) => `${session}/assets`,
-  claims: (session: string) => `${session}/uncommitted`,
-  claim: (session: string, branchName: string) => `${session}/uncommitted/${branchName}.json`,
+  claims: (session: string) => `${session}/${claimsDirectory}`,
+  claim: (session: string, branchName: string) => `${session}/${claimsDirectory}/${branchName}.json`,
 };
 
 export const inBranch = {

@@ -7,7 +7,6 @@ import { hex8 } from "./seal.ts";
 
 const prefixLength = 9;
 const lineFeed = 10;
-const tab = 9;
 
 /** A body as a line, and the checksum the next one is seeded with. */
 export function encodeLine(body: string, seed: number): { bytes: Buffer; crc: number } {
@@ -34,110 +33,119 @@ export function encodeBatch(bodies: readonly string[], seed: number, each: (crc:
   return bytes;
 }
 
-/** A line as it lies in the file, not yet believed. */
-export class RawLine {
-  /** A stretch of the file; the line's body lies in it between `start` and `stop`. */
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly stop: number;
-  /** Where the line starts in the file. */
-  readonly offset: number;
-  /** False when the file ends before the line does. */
-  readonly complete: boolean;
+const nothing = Buffer.alloc(0);
+/** Small enough that its memory is used again; the system zeroes the pages of larger ones each time. */
+const chunkSize = 64 * 1024;
 
-  constructor(bytes: Buffer, from: number, stop: number, offset: number, complete: boolean) {
-    this.bytes = bytes;
-    this.start = from + prefixLength;
+/**
+ * Goes over the lines of a file between two offsets, reading a chunk at a time. Its fields are about the line it stands on:
+ * no object is made for a line, since many are passed for each that is kept.
+ */
+export class RawLines {
+  /** A stretch of the file; the line's body lies in it between `start` and `stop`. */
+  bytes: Buffer = nothing;
+  /** The same with a character for each byte: what is looked for is ASCII, and found faster in a text. */
+  text = "";
+  start = 0;
+  stop = 0;
+  /** False when the file ends before the line does. */
+  complete = false;
+  /** Whether the checksum is that of the body after the lines before; the others are not to be believed. */
+  isRight = false;
+  /** The checksum of everything up to the end of the line, and up to its start. */
+  crc: number;
+  crcBefore: number;
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #end: number;
+  /** Where the stretch starts in the file. */
+  #bytesAt: number;
+  /** Without the ways of a Buffer, whose parts cost more to make. */
+  #plain: Uint8Array = nothing;
+  #next = 0;
+
+  constructor(disk: Disk, path: string, from: { readonly offset: number; readonly crc: number }, end: number) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#bytesAt = from.offset;
+    this.#end = end;
+    this.crc = from.crc;
+    this.crcBefore = from.crc;
+  }
+
+  /** Goes on to the next line; false when there is none. In one piece, because nothing is done as often. */
+  next(): boolean {
+    let feed = this.text.indexOf("\n", this.#next);
+    while (feed < 0 && this.#fill()) feed = this.text.indexOf("\n", this.#next);
+    const from = this.#next;
+    const start = from + prefixLength;
+    const stop = feed < 0 ? this.bytes.length : feed;
+    this.start = start;
     this.stop = stop;
-    this.offset = offset;
-    this.complete = complete;
+    this.complete = feed >= 0;
+    this.isRight = false;
+    if (feed < 0) {
+      this.#next = stop;
+      return from < stop;
+    }
+    this.#next = stop + 1;
+    if (start > stop || this.text[start - 1] !== "\t") return true;
+    const bytes = this.#plain;
+    let written = 0;
+    for (let at = from; at < start - 1; at++) written = written * 16 + (hexDigits[bytes[at]!] ?? Number.NaN);
+    this.crcBefore = this.crc;
+    this.crc = crc32(bytes.subarray(start, stop), this.crcBefore);
+    this.isRight = written === this.crc;
+    return true;
+  }
+
+  /** Where the line starts in the file. */
+  get offset(): number {
+    return this.#bytesAt + this.start - prefixLength;
   }
 
   /** Where the next line starts in the file. */
   get end(): number {
-    return this.offset + prefixLength + this.stop - this.start + 1;
-  }
-
-  /** The line's checksum if it is the right one after `seed`, else undefined. */
-  check(seed: number): number | undefined {
-    if (!this.complete || this.start > this.stop || this.bytes[this.start - 1] !== tab) return undefined;
-    const crc = crc32(this.bytes.subarray(this.start, this.stop), seed);
-    return checksumAt(this.bytes, this.start - prefixLength) === crc ? crc : undefined;
+    return this.#bytesAt + this.#next;
   }
 
   /** Whether it ends, and starts as a line does: with a checksum, right or wrong. */
   isShaped({ afterZeros }: { afterZeros: boolean }): boolean {
-    let from = this.start - prefixLength;
-    if (afterZeros) {
-      while (from < this.stop && this.bytes[from] === 0) from++;
-      if (from === this.start - prefixLength) return false;
-    }
-    return this.complete && !Number.isNaN(checksumAt(this.bytes, from)) && this.bytes[from + prefixLength - 1] === tab;
+    const line = this.text.slice(this.start - prefixLength, this.stop);
+    return this.complete && (afterZeros ? shapeAfterZeros : shape).test(line);
   }
-}
 
-/** NaN when there is no checksum. */
-function checksumAt(bytes: Buffer, from: number): number {
-  let value = 0;
-  for (let at = from; at < from + prefixLength - 1; at++)
-    value = value * 16 + (hexDigits[bytes[at] ?? 0] ?? Number.NaN);
-  return value;
+  /** Reads what is left of the stretch once more, and what follows; whether anything did. */
+  #fill(): boolean {
+    const rest = this.bytes.length - this.#next;
+    const at = this.#bytesAt + this.#next;
+    // A line longer than the chunk doubles it, so a long line costs its length, not its square.
+    const length = Math.min(Math.max(chunkSize, 2 * rest), this.#end - at);
+    if (length <= rest) return false;
+    const bytes = this.#disk.read(this.#path, at, length);
+    this.bytes = bytes;
+    this.text = bytes.toString("latin1");
+    this.#plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#bytesAt = at;
+    this.#next = 0;
+    return bytes.length > rest;
+  }
 }
 
 const hexDigits: (number | undefined)[] = [];
 for (const [value, digit] of [..."0123456789abcdef"].entries()) hexDigits[digit.charCodeAt(0)] = value;
 
-const chunkSize = 256 * 1024;
-
-/** Reads the lines of a file between two offsets, a chunk at a time. */
-export class RawLines {
-  readonly #disk: Disk;
-  readonly #path: string;
-  readonly #end: number;
-  #buffer: Buffer = Buffer.alloc(0);
-  #bufferAt: number;
-  #position = 0;
-
-  constructor(disk: Disk, path: string, from: number, end: number) {
-    this.#disk = disk;
-    this.#path = path;
-    this.#bufferAt = from;
-    this.#end = end;
-  }
-
-  next(): RawLine | undefined {
-    let feed = this.#buffer.indexOf(lineFeed, this.#position);
-    while (feed < 0 && this.#fill()) feed = this.#buffer.indexOf(lineFeed, this.#position);
-    const start = this.#position;
-    const stop = feed < 0 ? this.#buffer.length : feed;
-    if (feed < 0 && start === stop) return undefined;
-    this.#position = feed < 0 ? stop : feed + 1;
-    return new RawLine(this.#buffer, start, stop, this.#bufferAt + start, feed >= 0);
-  }
-
-  /** Whether more bytes came in behind what is left in the buffer. */
-  #fill(): boolean {
-    const rest = this.#buffer.subarray(this.#position);
-    const at = this.#bufferAt + this.#buffer.length;
-    // A line longer than the chunk doubles it, so a long line costs its length, not its square.
-    const length = Math.min(Math.max(chunkSize, rest.length), this.#end - at);
-    if (length <= 0) return false;
-    const more = this.#disk.read(this.#path, at, length);
-    this.#buffer = rest.length === 0 ? more : Buffer.concat([rest, more]);
-    this.#bufferAt = at - rest.length;
-    this.#position = 0;
-    return more.length > 0;
-  }
-}
+const shape = /^[0-9a-f]{8}\t/;
+const shapeAfterZeros = /^\0+[0-9a-f]{8}\t/;
 
 /**
  * Whether anything after the start of a bad line was once written whole. If nothing was, the bad line is the torn end of a
  * write; if something was, it has been damaged or what came before it is lost.
  */
 export function anythingWholeAfter(disk: Disk, path: string, offset: number, end: number): boolean {
-  const lines = new RawLines(disk, path, offset, end);
+  const lines = new RawLines(disk, path, { offset, crc: 0 }, end);
   // Where bytes were lost, zeros stand before what follows.
-  if (lines.next()?.isShaped({ afterZeros: true })) return true;
-  for (let line = lines.next(); line; line = lines.next()) if (line.isShaped({ afterZeros: false })) return true;
+  if (lines.next() && lines.isShaped({ afterZeros: true })) return true;
+  while (lines.next()) if (lines.isShaped({ afterZeros: false })) return true;
   return false;
 }

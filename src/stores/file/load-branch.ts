@@ -3,11 +3,11 @@
 
 import { type JsonObject, mergePatch } from "../../base/json.ts";
 import type { BranchRecord, StoreProblem } from "../../log/index.ts";
-import { BranchLog, Flaw, type LogEnd, type ReadLine } from "./branch-log.ts";
+import { BranchLog, type IndexPoint, type LogEnd } from "./branch-log.ts";
 import type { Disk } from "./disk.ts";
-import { type Beginning, FactLine } from "./facts.ts";
+import { type Beginning, type FactLines, Flaw, forkPointIn } from "./facts.ts";
 import { inBranch, inSession } from "./layout.ts";
-import { anythingWholeAfter, RawLines } from "./lines.ts";
+import { anythingWholeAfter } from "./lines.ts";
 import { seal, unseal } from "./seal.ts";
 import { type BranchState, corruptFile, type Damage, damageOf, type SessionState } from "./state.ts";
 
@@ -15,29 +15,53 @@ interface Snapshot {
   readonly record: BranchRecord;
   readonly order: number;
   readonly log: LogEnd;
-  /** Number, offset and checksum before, of each. */
-  readonly points: readonly (readonly [number, number, number])[];
+  readonly points: readonly IndexPoint[];
+}
+
+interface FoundSnapshot {
+  /** Undefined when there is none, or it is damaged. */
+  readonly snapshot: Snapshot | undefined;
+  readonly bytes: number;
 }
 
 interface Draft {
-  record: BranchRecord;
-  order: number;
+  readonly record: BranchRecord;
+  readonly order: number;
 }
 
 /** Throws `store_corrupt` when nothing is known of the branch. */
 export function loadBranch(disk: Disk, session: SessionState, name: string, problems: StoreProblem[]): BranchState {
   const path = `${inSession.branches(session.path)}/${name}`;
+  const found = readSnapshot(disk, path);
+  const { snapshot, bytes } = found;
+  if (!snapshot || !endsAt(disk, inBranch.log(path), snapshot.log.offset)) {
+    return loadGrown(disk, session, name, path, found, problems);
+  }
+  const branch = newBranch(session, name, path, logOf(disk, inBranch.log(path), snapshot), snapshot);
+  branch.snapshot = { end: snapshot.log.offset, size: bytes };
+  return branch;
+}
+
+/** Whether the log is as it was when the snapshot was made. Two bytes show it, which costs less than to ask for its size. */
+function endsAt(disk: Disk, path: string, offset: number): boolean {
+  return disk.read(path, offset - 1, 2).length === 1;
+}
+
+/** A branch whose log goes on behind its snapshot, ends before it, or has none. */
+function loadGrown(
+  disk: Disk,
+  session: SessionState,
+  name: string,
+  path: string,
+  { snapshot, bytes }: FoundSnapshot,
+  problems: StoreProblem[],
+): BranchState {
   const logPath = inBranch.log(path);
   const size = disk.size(logPath);
-  const { snapshot, bytes } = readSnapshot(disk, path);
   const isShort = snapshot !== undefined && (size ?? 0) < snapshot.log.offset;
   const log = snapshot && !isShort ? logOf(disk, logPath, snapshot) : newLog(disk, logPath, size);
   if (!log) return lost(disk, session, name, path, snapshot);
-  const draft: Draft = {
-    record: snapshot?.record ?? unknownBranch(session),
-    order: snapshot?.order ?? 0,
-  };
-  const flaw = follow(log, draft, size!);
+  const { draft, flaw } = follow(log, snapshot ?? { record: unknownBranch(session), order: 0 }, size!);
   if (log.end.offset === 0) return lost(disk, session, name, path, snapshot);
   const branch = newBranch(session, name, path, log, draft);
   if (snapshot && !isShort) branch.snapshot = { end: snapshot.log.offset, size: bytes };
@@ -73,65 +97,57 @@ export function newBranch(
 
 /** The bytes of branch.json. */
 export function encodeSnapshot({ record, order, log }: BranchState): Buffer {
-  const points = log.points.map(({ seq, offset, crc }) => [seq, offset, crc] as const);
-  return seal({ record, order, log: log.end, points } satisfies Snapshot);
+  return seal({ record, order, log: log.end, points: log.points } satisfies Snapshot);
 }
 
-function readSnapshot(disk: Disk, path: string): { snapshot: Snapshot | undefined; bytes: number } {
+function readSnapshot(disk: Disk, path: string): FoundSnapshot {
   const bytes = disk.readWhole(inBranch.snapshot(path));
   return { snapshot: bytes && (unseal(bytes) as Snapshot | undefined), bytes: bytes?.length ?? 0 };
 }
 
 function logOf(disk: Disk, path: string, { log, points }: Snapshot): BranchLog {
-  const places = points.map(([seq, offset, crc]) => ({ seq, offset, crc }));
-  return new BranchLog(disk, path, log, places);
+  return new BranchLog(disk, path, log, points);
 }
 
 /** A log to be read from its start; undefined when its first line can't be read. */
 function newLog(disk: Disk, path: string, size: number | undefined): BranchLog | undefined {
   if (size === undefined) return undefined;
-  const first = new RawLines(disk, path, 0, size).next();
-  const fact = first?.check(0) === undefined ? undefined : FactLine.parse(first);
-  return fact?.beginning ? BranchLog.empty(disk, path, fact.seq) : undefined;
+  const base = forkPointIn(disk, path, size);
+  return base === undefined ? undefined : BranchLog.empty(disk, path, base);
 }
 
-/** Takes in the lines after the log's end, batch by batch; returns the flaw that stopped it. */
-function follow(log: BranchLog, draft: Draft, size: number): Flaw | undefined {
-  let batch: ReadLine[] = [];
+/** Takes in the lines after the log's end, batch by batch: what is known then, and the flaw that stopped it. */
+function follow(log: BranchLog, known: Draft, size: number): { draft: Draft; flaw: Flaw | undefined } {
+  const lines = log.lines(size, log.end);
+  let whole = { draft: known, end: log.end };
+  let draft = known;
+  let flaw: Flaw | undefined;
   try {
-    for (const line of log.lines(log.end, size)) {
-      batch.push(line);
-      if (line.fact.more > 0) continue;
-      for (const each of batch) admit(log, draft, each, batch[0]!.at.offset);
-      batch = [];
+    while (lines.step()) {
+      draft = nextDraft(draft, lines);
+      log.admit(lines, whole.end.offset);
+      if (lines.more === 0) whole = { draft, end: log.end };
     }
+    if (draft !== whole.draft) flaw = new Flaw("the batch is cut off", lines.next);
   } catch (error) {
-    if (error instanceof Flaw) return error;
-    throw error;
+    if (!(error instanceof Flaw)) throw error;
+    flaw = error;
   }
-  return batch.length > 0 ? new Flaw("the batch is cut off", batch.at(-1)!.next) : undefined;
+  log.reset(whole.end);
+  return { draft: whole.draft, flaw };
 }
 
-function admit(log: BranchLog, draft: Draft, line: ReadLine, batchAt: number): void {
-  const { fact } = line;
-  log.admit(line, batchAt);
-  const activeAt = fact.time ?? draft.record.activeAt;
+function nextDraft({ record, order }: Draft, fact: FactLines): Draft {
+  const { seq, time: activeAt = record.activeAt } = fact;
   if (fact.beginning) {
-    const { sessionId, branchId, parent, header, order } = JSON.parse(fact.data()) as Beginning;
-    draft.order = order;
-    draft.record = {
-      sessionId,
-      branchId,
-      createdAt: activeAt,
-      activeAt,
-      seq: fact.seq,
-      ...(parent && { parent }),
-      header,
+    const { sessionId, branchId, parent, header, order } = JSON.parse(fact.data) as Beginning;
+    return {
+      order,
+      record: { sessionId, branchId, createdAt: activeAt, activeAt, seq, ...(parent && { parent }), header },
     };
-    return;
   }
   const patch = fact.header === undefined ? {} : (JSON.parse(fact.header) as JsonObject);
-  draft.record = { ...draft.record, seq: fact.seq, activeAt, header: mergePatch(draft.record.header, patch) };
+  return { order, record: { ...record, seq, activeAt, header: mergePatch(record.header, patch) } };
 }
 
 /** Cuts the torn end of a write; what was whole once and is not any more is damage. */

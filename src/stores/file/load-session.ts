@@ -1,10 +1,9 @@
 // Brings a session into memory: its document, the names of its branches, its content and its claims.
 
-import { basename } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { RunClaim, SessionRecord, StoreProblem } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
-import { inSession } from "./layout.ts";
+import { claimsDirectory, contentFile, inSession } from "./layout.ts";
 import { isName, nameOf } from "./names.ts";
 import { seal, unseal } from "./seal.ts";
 import { SideLog } from "./side-log.ts";
@@ -48,11 +47,11 @@ export function readSessionDocument(disk: Disk, path: string): { record: Session
 export function loadSession(disk: Disk, path: string, clock: Clock, problems: StoreProblem[]): SessionState {
   const { record, order } = readSessionDocument(disk, path);
   const session = newSession(path, order, record);
-  for (const name of disk.list(inSession.branches(path)).filter(isName)) session.branchNames.set(name, undefined);
+  for (const name of disk.list(inSession.branches(path))) if (isName(name)) session.branchNames.set(name, undefined);
   // Most sessions have neither; a file that is asked for in vain costs more than this look.
-  const there = new Set(disk.list(path));
-  if (there.has(basename(inSession.content(path)))) loadContent(disk, session, problems);
-  if (there.has(basename(inSession.claims(path)))) loadClaims(disk, session, clock, problems);
+  const there = disk.list(path);
+  if (there.includes(contentFile)) loadContent(disk, session, problems);
+  if (there.includes(claimsDirectory)) loadClaims(disk, session, clock, problems);
   return session;
 }
 

@@ -3,9 +3,9 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
-import { Flaw } from "./branch-log.ts";
 import { checkpointsOf } from "./checkpoints.ts";
 import { readAsset, referredContent } from "./content.ts";
+import { Flaw } from "./facts.ts";
 import { breathe } from "./files.ts";
 import { inBranch, inSession, paths, temporarySuffix } from "./layout.ts";
 import { isName, nameOf } from "./names.ts";
@@ -126,9 +126,9 @@ const linesAtOnce = 2000;
 
 async function verifyLog(sessions: Sessions, branch: BranchState, findings: Findings): Promise<void> {
   const { log } = branch;
-  let lines = 0;
+  const lines = log.lines(log.end.offset);
   try {
-    for (const _ of log.lines(log.points[0]!, log.end.offset)) if (++lines % linesAtOnce === 0) await breathe();
+    for (let read = 1; lines.step(); read++) if (read % linesAtOnce === 0) await breathe();
   } catch (error) {
     if (!(error instanceof Flaw)) throw error;
     // It may have been deleted meanwhile.

@@ -5,24 +5,26 @@
 
 import { createHash } from "node:crypto";
 
+const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_=-";
 const longestName = 100;
-const plain = /^[a-z0-9_][a-z0-9_-]*$/;
 // Windows opens a device instead of a file under these names.
-const device = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
+const devices = new Set(["con", "prn", "aux", "nul"]);
+for (let n = 0; n <= 9; n++) devices.add(`com${n}`).add(`lpt${n}`);
 
 /** The file name of an id. */
 export function nameOf(id: string): string {
-  if (plain.test(id) && id.length <= longestName && !device.test(id)) return id;
+  if (isName(id) && !id.includes("=") && id.length <= longestName && !devices.has(id)) return id;
   if (id === "") return "=";
   const [first = "", ...rest] = id;
-  const name = escapeFirst(first, device.test(id)) + rest.map(escapeCharacter).join("");
+  const name = escapeFirst(first, devices.has(id)) + rest.map(escapeCharacter).join("");
   // "h" is no hexadecimal digit, so a hashed name is never an escaped one.
   return name.length <= longestName ? name : `=h${createHash("sha256").update(name).digest("hex")}`;
 }
 
 /** Whether a file name can be one of ours; what a desktop or an editor leaves in a directory can't. */
 export function isName(name: string): boolean {
-  return /^[a-z0-9_=][a-z0-9_=-]*$/.test(name);
+  for (let i = 0; i < name.length; i++) if (!nameCharacters.includes(name[i]!)) return false;
+  return name !== "" && name[0] !== "-";
 }
 
 function escapeFirst(character: string, always: boolean): string {

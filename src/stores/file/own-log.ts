@@ -1,6 +1,6 @@
 // Reads of a branch's own log, as the rest of the store does them: a flaw becomes damage of the branch.
 
-import { Flaw } from "./branch-log.ts";
+import { Flaw } from "./facts.ts";
 import { breathe } from "./files.ts";
 import { type BranchState, damageOf } from "./state.ts";
 
@@ -23,10 +23,10 @@ export function judged(branch: BranchState, error: unknown): unknown {
 /** The branch's own facts by id; read from the log once. */
 export function idsOf(branch: BranchState): Map<string, number> {
   if (branch.ids) return branch.ids;
-  const { log } = branch;
   const ids = new Map<string, number>();
   readOwn(branch, () => {
-    for (const { fact } of log.lines(log.points[0]!, log.end.offset)) if (!fact.beginning) ids.set(fact.id, fact.seq);
+    const lines = branch.log.lines(branch.log.end.offset);
+    while (lines.step()) if (!lines.beginning) ids.set(lines.id, lines.seq);
   });
   branch.ids = ids;
   return ids;
@@ -46,9 +46,10 @@ async function readIds(branch: BranchState): Promise<void> {
   const ids = new Map<string, number>();
   let pause = readAtOnce;
   try {
-    for (const { fact, next } of log.lines(log.points[0]!, end)) {
-      if (!fact.beginning) ids.set(fact.id, fact.seq);
-      if (next.offset < pause) continue;
+    const lines = log.lines(end);
+    while (lines.step()) {
+      if (!lines.beginning) ids.set(lines.id, lines.seq);
+      if (lines.next.offset < pause) continue;
       pause += readAtOnce;
       await breathe();
     }

@@ -19,7 +19,7 @@ export function planRead(sessions: Sessions, branch: BranchState, options: ReadO
   const { from, to } = windowOf(branch, options);
   const pieces: Piece[] = [];
   let end = to;
-  for (let at: BranchState | undefined = branch; at && end >= from; at = sessions.parentOf(at)) {
+  for (let at: BranchState | undefined = branch; at && end >= from; at = at.record.parent && sessions.parentOf(at)) {
     const base = at.record.parent?.seq ?? 0;
     if (end <= base) continue;
     refuseDamaged(at, end);
@@ -31,8 +31,8 @@ export function planRead(sessions: Sessions, branch: BranchState, options: ReadO
 
 export async function readPieces(pieces: readonly Piece[]): Promise<StoredEvent[]> {
   const read: StoredEvent[][] = [];
-  for (const [i, { branch, from, to }] of pieces.entries()) {
-    if (i > 0 && i % 256 === 0) await breathe();
+  for (const { branch, from, to } of pieces) {
+    if (read.length % 256 === 255) await breathe();
     try {
       read.push(await branch.log.read(from, to));
     } catch (error) {

@@ -23,17 +23,16 @@ export class SideLog<Entry> {
   /** The entries in the order they were written. A torn end is cut; returns false when the file is damaged. */
   load(disk: Disk, each: (entry: Entry) => void, torn: (bytes: number) => void): boolean {
     const size = disk.size(this.path) ?? 0;
-    const lines = new RawLines(disk, this.path, 0, size);
-    for (let line = lines.next(); line; line = lines.next()) {
-      const crc = line.check(this.#state.crc);
-      if (crc === undefined) {
-        if (anythingWholeAfter(disk, this.path, line.offset, size)) return false;
-        disk.truncate(this.path, line.offset);
-        torn(size - line.offset);
+    const lines = new RawLines(disk, this.path, { offset: 0, crc: 0 }, size);
+    while (lines.next()) {
+      if (!lines.isRight) {
+        if (anythingWholeAfter(disk, this.path, lines.offset, size)) return false;
+        disk.truncate(this.path, lines.offset);
+        torn(size - lines.offset);
         return true;
       }
-      each(JSON.parse(line.bytes.toString("utf8", line.start, line.stop)) as Entry);
-      this.#state = { bytes: line.end, crc, lines: this.#state.lines + 1 };
+      each(JSON.parse(lines.bytes.toString("utf8", lines.start, lines.stop)) as Entry);
+      this.#state = { bytes: lines.end, crc: lines.crc, lines: this.#state.lines + 1 };
     }
     return true;
   }

@@ -13,7 +13,8 @@ import type {
   SessionRecord,
   StoredEvent,
 } from "../../log/index.ts";
-import type { BranchLog, Flaw } from "./branch-log.ts";
+import type { BranchLog } from "./branch-log.ts";
+import type { Flaw } from "./facts.ts";
 import type { SideLog } from "./side-log.ts";
 
 export interface SessionState {

@@ -140,12 +140,19 @@ export class FileStore implements Store {
   }
 
   read(ref: BranchRef, options: ReadOptions = {}): Promise<readonly StoredEvent[]> {
-    const [target, wanted] = [refOf(ref), { ...options }];
-    return this.#steps(async () => {
-      const pieces = await this.#through(target, wanted, (branch) => planRead(this.#sessions, branch, wanted));
-      const events = await this.#unlessGone(target, () => readPieces(pieces));
-      return wanted.reverse ? events.reverse() : events;
-    });
+    return this.#steps(() => this.#read(refOf(ref), { ...options }));
+  }
+
+  async #read(ref: BranchRef, options: ReadOptions): Promise<readonly StoredEvent[]> {
+    const pieces = await this.#through(ref, options, (branch) => planRead(this.#sessions, branch, options));
+    try {
+      const events = await readPieces(pieces);
+      return options.reverse ? events.reverse() : events;
+    } catch (error) {
+      // A branch that goes while it is read takes its files with it.
+      if (!this.#sessions.findBranch(ref)) throw refuse.branchNotFound(ref);
+      throw error;
+    }
   }
 
   claimRun(ref: BranchRef, options: ClaimOptions) {
@@ -302,19 +309,13 @@ export class FileStore implements Store {
 
   /** A look at a branch and the ancestors that a read needs. */
   async #through<T>(ref: BranchRef, options: ReadOptions, see: (branch: BranchState) => T): Promise<T> {
-    const branch = await this.#committer.look(() => this.#sessions.getBranch(ref));
-    await warm(this.#sessions, branch, options);
+    const first = await this.#committer.look(() => {
+      const branch = this.#sessions.getBranch(ref);
+      return branch.record.parent ? { branch } : { seen: see(branch) };
+    });
+    if (!first.branch) return first.seen;
+    await warm(this.#sessions, first.branch, options);
     return this.#committer.look(() => see(this.#sessions.getBranch(ref)));
-  }
-
-  /** A branch that goes while it is read takes its files with it. */
-  async #unlessGone<T>(ref: BranchRef, read: () => Promise<T>): Promise<T> {
-    try {
-      return await read();
-    } catch (error) {
-      if (!this.#sessions.findBranch(ref)) throw refuse.branchNotFound(ref);
-      throw error;
-    }
   }
 }
 
