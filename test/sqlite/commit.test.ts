@@ -99,3 +99,32 @@ test("a loop of reads does not keep a write from being committed", async () => {
   while ((await store.read(main)).length === 0);
   await append;
 });
+
+test("a loop of writes lets the event loop turn", async () => {
+  const { put } = await given();
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  for (let i = 0; i < 20; i++) await put(i);
+  expect(turned).toBe(true);
+});
+
+test("loops of writes that do something in between find each other and share commits", async () => {
+  const { connection, put, kept } = await given();
+  let commits = 0;
+  const run = connection.run.bind(connection);
+  connection.run = (sql, ...values) => {
+    if (sql === "COMMIT") commits++;
+    return run(sql, ...values);
+  };
+  const loop = async (first: number, steps: number) => {
+    for (let i = 0; i < 50; i++) {
+      await put(first + i);
+      for (let step = 0; step < steps; step++) await undefined;
+    }
+  };
+  await Promise.all([loop(0, 3), loop(100, 20), loop(200, 50)]);
+  expect(kept()).toHaveLength(150);
+  expect(commits).toBeLessThan(75);
+});

@@ -8,6 +8,7 @@
 //   G4. After a failed COMMIT, a full disk, an I/O error or damage, nothing is acknowledged and no sync is tried again on
 //       this handle (a second sync that succeeds proves nothing): it is read-only until the file is opened anew.
 //   G5. The event loop is never blocked by another process's lock.
+//   G6. Writes that come at the same time find each other within a few groups; one that comes alone waits for nobody.
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -25,12 +26,16 @@ interface Waiting {
 
 // Bounds how long the lock is held and the event loop is busy.
 const largestGroup = 512;
+// A loop of writes that never let the event loop turn would hold up everything else, and never meet another one (G6).
+const aloneAtOnce = 4;
 
 export class GroupCommit {
   readonly #connection: Connection;
   readonly #busyTimeoutMs: number;
   #waiting: Waiting[] = [];
   #draining: Promise<void> | undefined;
+  /** How many groups in a row had one write only. */
+  #alone = 0;
   #broken: BoughError | undefined;
 
   constructor(connection: Connection, busyTimeoutMs: number) {
@@ -59,13 +64,18 @@ export class GroupCommit {
 
   async #drain(): Promise<void> {
     for (let tries = 0; this.#waiting.length > 0; ) {
-      await (tries === 0 ? nextTurn() : pause(tries));
+      await (tries === 0 ? this.#gather() : pause(tries));
       if (this.#flush() === "busy") {
         tries += 1;
         this.#rejectOverdue();
       } else tries = 0;
     }
     this.#draining = undefined;
+  }
+
+  /** Lets the others of this turn of the event loop come, unless nobody else has come lately. */
+  #gather(): Promise<void> | undefined {
+    return this.#alone % aloneAtOnce === 0 ? nextTurn() : undefined;
   }
 
   #flush(): "busy" | "done" {
@@ -77,6 +87,7 @@ export class GroupCommit {
       return "done";
     }
     const group = this.#waiting.splice(0, largestGroup);
+    this.#alone = group.length === 1 ? this.#alone + 1 : 0;
     const answers: (() => void)[] = [];
     let current: Waiting | undefined;
     try {
