@@ -4,6 +4,21 @@ export interface Clock {
   now(): number;
   /** Resolves after `ms`, or as soon as the signal aborts (never rejects: the caller looks at the signal). */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /**
+   * Calls `ring` after `ms`, unless what is returned is called first. For what is nearly always called off: a signal would
+   * cost more than the timer. A clock without it is asked to `sleep`.
+   */
+  alarm?(ms: number, ring: () => void): () => void;
+}
+
+/** Calls `ring` after `ms` of this clock; what is returned calls that off. */
+export function alarm(clock: Clock, ms: number, ring: () => void): () => void {
+  if (clock.alarm) return clock.alarm(ms, ring);
+  const off = new AbortController();
+  void clock.sleep(ms, off.signal).then(() => {
+    if (!off.signal.aborted) ring();
+  });
+  return () => off.abort();
 }
 
 /** The longest a timer takes; a longer one would ring at once. */
@@ -15,6 +30,11 @@ export const systemClock: Clock = {
     let left = ms;
     for (; left > longestMs && !signal?.aborted; left -= longestMs) await rest(longestMs, signal);
     await rest(left, signal);
+  },
+  alarm(ms, ring) {
+    // One that is further away than timers reach rings too early, as no lease is that long.
+    const timer = setTimeout(ring, Math.min(ms, longestMs));
+    return () => clearTimeout(timer);
   },
 };
 

@@ -106,6 +106,11 @@ export class ActiveTurn {
     return this.held.turnId;
   }
 
+  /** Whether hooks, tools or those who listen have the run's signal. */
+  get hasGivenSignal(): boolean {
+    return this.#hook !== undefined || this.#isListening;
+  }
+
   write(...drafts: Draft[]): Promise<readonly Fact[]> {
     return this.log.write(...drafts);
   }

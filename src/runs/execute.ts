@@ -1,5 +1,6 @@
 // Executing a run: take the branch, work, close. What is started here is stopped here.
 
+import { alarm } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { NewMessage } from "../events/index.ts";
 import { LiveSender } from "../live/index.ts";
@@ -28,6 +29,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
   const { stamp: agent, hub, clock } = plan;
   const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
   let sender: LiveSender | undefined;
+  let isAwaited = true;
   try {
     const request = { context, plan, ref, runId, emitter, signal: controller.signal };
     const opened = await openTurn({ ...request, input });
@@ -36,21 +38,23 @@ export async function execute(execution: Execution): Promise<RunResult> {
     if (sender) emitter.sendTo(sender);
     emitter.enterTurn(opened.held.turnId);
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
-    let result = await work(execution, opened, emitter);
+    let worked = await work(execution, opened, emitter);
     // An answer that came while another call still ran found the branch held, so nobody else goes on with the turn.
-    while (isAnswered(result)) {
+    while (isAnswered(worked.result)) {
       const again = await openTurn({ ...request, input: undefined }).catch(unlessTaken);
       if (!again) break;
-      result = await work(execution, again, emitter);
+      worked = await work(execution, again, emitter);
     }
+    const { result } = worked;
     const { status, reason, error } = result;
+    isAwaited = worked.isAwaited || status !== "completed" || plan.pipeline.beforeTurn !== undefined;
     const failure = error && { error: { message: error.message, code: error.code } };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
   } finally {
     sender?.close();
-    // Whatever still waits in this run's name stops waiting.
-    controller.abort(new Interrupted("ended"));
+    // Whatever still waits in this run's name stops waiting; mostly there is nothing, and to say so costs as much as a fact.
+    if (isAwaited) controller.abort(new Interrupted("ended"));
   }
 }
 
@@ -64,23 +68,39 @@ function unlessTaken(error: unknown): undefined {
   if (!BoughError.is(error, "run_active") && !BoughError.is(error, "nothing_to_resume")) throw error;
 }
 
-async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<RunResult> {
+interface Worked {
+  readonly result: RunResult;
+  /** Whether somebody was given the run's signal who may still wait for it. */
+  readonly isAwaited: boolean;
+}
+
+async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
   const { context, plan, control } = execution;
   const { signal } = control.controller;
   opened.state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
   const abort = (reason: unknown) => control.controller.abort(reason);
   const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, abort });
-  void keepHeld(turn, control.controller);
-  if (plan.limits.turnMs !== undefined) void limitTime(turn, control.controller, plan.limits.turnMs);
+  const letGo = keepHeld(turn, control.controller);
+  const { turnMs } = plan.limits;
+  if (turnMs !== undefined) void limitTime(turn, control.controller, turnMs);
+  try {
+    const result = await toItsEnd(turn, opened);
+    return { result, isAwaited: turn.hasGivenSignal || turnMs !== undefined };
+  } finally {
+    turn.isOver = true;
+    letGo();
+  }
+}
+
+async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn): Promise<RunResult> {
+  const { signal } = turn;
   try {
     if (signal.aborted) throw signal.reason;
-    if (opened.refusal) throw opened.refusal.cause;
+    if (refusal) throw refusal.cause;
     return await complete(turn, await loop(turn));
   } catch (error) {
     return await endSafely(turn, signal.aborted ? signal.reason : error);
-  } finally {
-    turn.isOver = true;
   }
 }
 
@@ -96,27 +116,33 @@ async function endSafely(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
 /** How long a run works before it listens to what others write on its branch: most are over by then. */
 const listenAfterMs = 100;
 
-/** Renews the hold on the branch while the run works; a run that lost it stops. */
-async function keepHeld(turn: ActiveTurn, controller: AbortController): Promise<void> {
+/** Renews the hold on the branch while the run works; a run that lost it stops. What is returned ends it. */
+function keepHeld(turn: ActiveTurn, controller: AbortController): () => void {
   const { signal } = controller;
   const { clock } = turn.context;
-  const { leaseMs } = turn.plan;
-  const beatMs = leaseMs / 3;
+  const beatMs = turn.plan.leaseMs / 3;
   let due = clock.now() + beatMs;
-  await clock.sleep(Math.min(listenAfterMs, beatMs), signal);
-  if (signal.aborted || turn.isOver) return;
-  turn.listen();
-  for (; ; due = clock.now() + beatMs) {
-    // Wherever the clock was set to meanwhile, a beat is no longer than that.
-    await clock.sleep(Math.min(beatMs, due - clock.now()), signal);
-    if (signal.aborted || turn.isOver) return;
+  const isOver = () => signal.aborted || turn.isOver;
+  // Wherever the clock was set to meanwhile, a beat is no longer than that.
+  const next = () => alarm(clock, Math.min(beatMs, due - clock.now()), beat);
+  const beat = async () => {
+    if (isOver()) return;
     try {
       await turn.renew();
     } catch (error) {
       // Any other failure is tried again: the lease is three beats long.
       if (BoughError.is(error, "epoch_stale") && !signal.aborted) controller.abort(new Lost(error));
     }
-  }
+    if (isOver()) return;
+    due = clock.now() + beatMs;
+    cancel = next();
+  };
+  let cancel = alarm(clock, Math.min(listenAfterMs, beatMs), () => {
+    if (isOver()) return;
+    turn.listen();
+    cancel = next();
+  });
+  return () => cancel();
 }
 
 async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {
