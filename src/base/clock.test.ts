@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { systemClock } from "./clock.ts";
+import { alarm, systemClock } from "./clock.ts";
 
 describe("systemClock", () => {
   test("sleep ends as soon as the signal aborts, and lets go of it", async () => {
@@ -19,5 +19,23 @@ describe("systemClock", () => {
     const { signal } = new AbortController();
     await systemClock.sleep(1, signal);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
+  });
+});
+
+describe.each([
+  ["the system's clock", systemClock],
+  ["a clock that only sleeps", { now: systemClock.now, sleep: systemClock.sleep }],
+])("an alarm of %s", (_, clock) => {
+  test("rings after its time", async () => {
+    await new Promise<void>((resolve) => alarm(clock, 1, resolve));
+  });
+
+  test("that was called off does not ring", async () => {
+    let rang = false;
+    alarm(clock, 1, () => {
+      rang = true;
+    })();
+    await systemClock.sleep(5);
+    expect(rang).toBe(false);
   });
 });
