@@ -11,6 +11,7 @@ import {
   refuse,
   withDescendants,
 } from "../../log/index.ts";
+import { touchSession } from "./activity.ts";
 import { type Connection, text } from "./connection.ts";
 import { dropUnusedContents } from "./content.ts";
 import { checkPosition, findBranch, findClaim, needBranch, needSession } from "./find.ts";
@@ -79,7 +80,7 @@ export function createBranch(sql: Connection, sessionId: string, input: BranchIn
   if (parent) checkPosition(parentRef!, parent, input.parent!.seq);
   checkDistinct(ref, input.events);
   insertBranch(sql, session, input, parent?.no, now);
-  sql.run("UPDATE sessions SET active_at = ? WHERE no = ?", now, session);
+  touchSession(sql, session, now);
   return {
     ...ref,
     createdAt: now,
@@ -133,7 +134,7 @@ export function deleteBranch(sql: Connection, ref: BranchRef, recursive: boolean
   refuseLive(sql, ref.sessionId, doomed, now);
   for (const { no } of doomed) eraseBranch(sql, no);
   dropUnusedContents(sql, session);
-  sql.run("UPDATE sessions SET active_at = ? WHERE no = ?", now, session);
+  touchSession(sql, session, now);
   return doomed.map(({ branchId }) => branchId);
 }
 

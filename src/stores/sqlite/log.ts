@@ -15,6 +15,7 @@ import {
   repeatedClaim,
   type StoredEvent,
 } from "../../log/index.ts";
+import { touchSession } from "./activity.ts";
 import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
 import { corrupt, isTaken } from "./faults.ts";
@@ -76,8 +77,7 @@ function appendNew(
     const update = branch.listed || options.release ? updateWithSlot.leave : updateWithSlot.list;
     sql.write(update, place.last, now, patched, ...slot, no);
   } else sql.write(updateSql, place.last, now, patched, no);
-  // Many appends are of one moment, and the index of activity is dear to keep.
-  if (branch.active_at !== now) sql.write("UPDATE sessions SET active_at = ? WHERE no = ?", now, branch.session_no);
+  touchSession(sql, branch.session_no, now, branch.active_at);
   return claim ? { ...place, claim } : place;
 }
 

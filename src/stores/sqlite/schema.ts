@@ -26,11 +26,12 @@ export const migrations: readonly Migration[] = [
       id TEXT NOT NULL UNIQUE,
       created_at INTEGER NOT NULL,
       active_at INTEGER NOT NULL,
+      active_step INTEGER NOT NULL,
       version INTEGER NOT NULL,
       metadata TEXT NOT NULL,
       state TEXT NOT NULL
     )`,
-    "CREATE INDEX sessions_by_activity ON sessions (active_at DESC, id)",
+    "CREATE INDEX sessions_by_activity ON sessions (active_step DESC)",
     `CREATE TABLE session_metadata (
       key TEXT NOT NULL,
       value TEXT NOT NULL,

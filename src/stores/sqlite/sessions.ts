@@ -13,6 +13,7 @@ import {
   type SessionQuery,
   type SessionRecord,
 } from "../../log/index.ts";
+import { stepSql, touchSession } from "./activity.ts";
 import { type BranchInput, eraseBranchesOf, insertBranch } from "./branches.ts";
 import { type Connection, text } from "./connection.ts";
 import { dropUnusedContents } from "./content.ts";
@@ -61,8 +62,8 @@ export function createSession(sql: Connection, input: SessionInput, now: number)
   if (sql.get(byIdSql, id)) throw refuse.sessionExists(id);
   checkDistinct({ sessionId: id, branchId: branch.id }, branch.events);
   const row = sql.get<SessionRow>(
-    `INSERT INTO sessions AS s (id, created_at, active_at, version, metadata, state)
-      VALUES (?1, ?2, ?2, 1, ?3, ?4) RETURNING ${columns.replaceAll("s.", "")}`,
+    `INSERT INTO sessions AS s (id, created_at, active_at, active_step, version, metadata, state)
+      VALUES (?1, ?2, ?2, ${stepSql("?2")}, 1, ?3, ?4) RETURNING ${columns.replaceAll("s.", "")}`,
     id,
     now,
     metadata,
@@ -95,13 +96,13 @@ export function updateSession(
   const state = mergePatch(old.state, patch.state);
   const record: SessionRecord = { ...old, activeAt: now, version: old.version + 1, metadata, state };
   sql.run(
-    "UPDATE sessions SET active_at = ?, version = ?, metadata = ?, state = ? WHERE no = ?",
-    now,
+    "UPDATE sessions SET version = ?, metadata = ?, state = ? WHERE no = ?",
     record.version,
     JSON.stringify(metadata),
     JSON.stringify(state),
     row.no,
   );
+  touchSession(sql, row.no, now, row.active_at);
   writeTerms(sql, row.no, old.metadata, metadata);
   return record;
 }
@@ -131,9 +132,10 @@ export function listSessions(sql: Connection, query: SessionQuery): SessionPage 
   const count = Math.min(limit, 0x7fffffff);
   const rows = sql.all<SessionRow>(
     `SELECT ${columns} FROM sessions s
-      WHERE s.active_at <= ?1 AND (s.active_at < ?1 OR s.id > ?2) AND s.active_at < ?3
+      WHERE s.active_step <= min(${stepSql("?1")}, ${stepSql("?3")})
+        AND s.active_at <= ?1 AND (s.active_at < ?1 OR s.id > ?2) AND s.active_at < ?3
       ${"AND s.no IN (SELECT session_no FROM session_metadata WHERE key = ? AND value = ?)".repeat(wanted.length)}
-      ORDER BY s.active_at DESC, s.id LIMIT ?`,
+      ORDER BY s.active_step DESC, s.active_at DESC, s.id LIMIT ?`,
     start.activeAt,
     start.id,
     activeBefore,

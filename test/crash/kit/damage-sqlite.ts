@@ -95,7 +95,7 @@ export const sqliteDamages: Record<string, Damaged> = {
     seen: /^(wrong|broken): .*(other bytes|damaged)/,
   },
   "an activity that was forgotten": {
-    damage: sql("UPDATE sessions SET active_at = created_at"),
+    damage: sql("UPDATE sessions SET active_at = created_at, active_step = created_at >> 10"),
     seen: /^lost: session s: it was active at/,
   },
 };
