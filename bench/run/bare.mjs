@@ -33,6 +33,9 @@ export async function open({ database, deltas, callsTool }) {
       await ask(id, text, () => deltas++);
       return deltas;
     },
+    async deleteSession(id) {
+      conversations.delete(id);
+    },
     async close() {
       table?.close();
     },

@@ -31,6 +31,7 @@ export async function open({ database, postgres, redis, deltas, callsTool }) {
       for await (const event of agent.run(text, { sessionId, branchId })) if (event.type === "text-delta") deltas++;
       return deltas;
     },
+    deleteSession: (sessionId) => agent.deleteSession(sessionId),
     close: () => agent.close(),
   };
 }

@@ -1,5 +1,6 @@
 // One turn in memory: a message of the user, a text reply. Beside the other libraries at ten messages of history, and each
-// beside itself as the history grows.
+// beside itself as the history grows. What hardly grows is looked at in long stretches, with no other library in between: a
+// process that has waited begins with cold caches, and the more it holds, the longer it takes to be warm again.
 
 import { median, quantile } from "../lib/stats.mjs";
 import { show } from "../lib/table.mjs";
@@ -8,19 +9,38 @@ import { systems, withSystems } from "./lib/systems.mjs";
 
 const names = ["bough", "adk", "openai-agents", "ai-sdk", "langgraph", "bare"];
 const lengths = [10, 100, 1000, 5000];
+const longRun = ["bough", "bare"];
 
 export async function run(context) {
-  const ms = context.quick ? 60 : 200;
-  const wanted = names.flatMap((system) => lengths.map((length) => ({ system, name: nameOf(length), length })));
-  await withSystems(context, wanted, async (running) => {
-    for (const { call } of running) await call("open", { deltas: 1 });
-    const jobs = running.map((each) => ({ ...each, run: () => each.call("turns", { length: each.length, ms }) }));
-    const timesOf = await takeTurns(context, jobs, { rounds: context.quick ? 5 : 15, warmUp: context.quick ? 8 : 5 });
+  const peers = names.filter((name) => !longRun.includes(name));
+  const short = { ms: context.quick ? 60 : 200, rounds: context.quick ? 5 : 15, warmUp: context.quick ? 8 : 5 };
+  const wanted = [...wantedOf(peers, lengths), ...wantedOf(longRun, lengths.slice(0, 1))];
+  await race(context, wanted, short, (timesOf) => {
     const name = nameOf(lengths[0]);
     const rows = besideRows(timesOf, { name, names, perRun: 1, prefix: `${name}, `, fastest: 2 });
     for (const row of rows) context.row(row);
-    for (const system of names.filter((each) => timesOf(each, name))) context.row(growth(system, timesOf));
+    for (const row of growthRows(peers, timesOf)) context.row(row);
   });
+  const long = { ms: context.quick ? 300 : 1500, rounds: context.quick ? 3 : 7, warmUp: 2 };
+  await race(context, wantedOf(longRun, lengths), long, (timesOf) => {
+    for (const row of growthRows(longRun, timesOf)) context.row(row);
+  });
+}
+
+function wantedOf(systems, of) {
+  return systems.flatMap((system) => of.map((length) => ({ system, name: nameOf(length), length })));
+}
+
+async function race(context, wanted, { ms, ...rounds }, tell) {
+  await withSystems(context, wanted, async (running) => {
+    for (const { call } of running) await call("open", { deltas: 1 });
+    const jobs = running.map((each) => ({ ...each, run: () => each.call("turns", { length: each.length, ms }) }));
+    tell(await takeTurns(context, jobs, rounds));
+  });
+}
+
+function growthRows(systems, timesOf) {
+  return systems.filter((each) => timesOf(each, nameOf(lengths[0]))).map((system) => growth(system, timesOf));
 }
 
 function nameOf(length) {

@@ -34,7 +34,7 @@ const methods = {
 
   /** Opens the system with a store and a kind of answer. */
   async open(options) {
-    opened = { ...options, system: await module.open(options), left: 0 };
+    opened = { ...options, system: await module.open(options), left: 0, used: [] };
   },
 
   /** The times of a turn, in milliseconds: as many turns as fit into so much time. */
@@ -97,6 +97,7 @@ async function averageOf({ length, ms, work }) {
     const took = await timed(async () => {
       for (const id of ids) await work(id);
     });
+    await deleteUsed();
     opened.estimate = took.ms / count;
     spent.ms += took.ms;
     spent.cpu += took.cpu;
@@ -109,6 +110,7 @@ async function averageOf({ length, ms, work }) {
 async function sessionFor(length, work) {
   const perTurn = opened.callsTool ? 4 : 2;
   if (opened.left === 0) {
+    if (opened.id) opened.used.push(opened.id);
     opened.id = `s${++made}`;
     opened.left = Math.max(1, Math.floor(length / (2 * perTurn)));
     await opened.system.createSession(opened.id, historyOf(length - perTurn));
@@ -116,6 +118,11 @@ async function sessionFor(length, work) {
   }
   opened.left--;
   return opened.id;
+}
+
+/** What is not needed any more goes, where a system can do that: the heap should be that of a few sessions, not of all. */
+async function deleteUsed() {
+  for (const id of opened.used.splice(0)) await opened.system.deleteSession?.(id);
 }
 
 /** A system that forgot what was said before would be fast. */
