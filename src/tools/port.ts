@@ -6,7 +6,8 @@ import type { Message, ToolOutput } from "../events/index.ts";
 
 /**
  * What it means to run a call a second time after a crash: "retry" (run again, the call id is the idempotency key),
- * "read" (the same; it changes nothing, so it may begin before its call is on the disk), "once" (never silently: a `reconcile` function or a person settles it).
+ * "read" (the same; it changes nothing, so it may begin before its call is on the disk), "once" (never silently: a
+ * `reconcile` function or a person settles it).
  */
 export type ToolEffect = "retry" | "read" | "once";
 
