@@ -32,7 +32,7 @@ export const systemClock: Clock = {
     await rest(left, signal);
   },
   alarm(ms, ring) {
-    // One that is further away than timers reach rings too early, as no lease is that long.
+    // Further away than timers reach it rings too early: nobody is called off that late.
     const timer = setTimeout(ring, Math.min(ms, longestMs));
     return () => clearTimeout(timer);
   },

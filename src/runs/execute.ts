@@ -38,16 +38,16 @@ export async function execute(execution: Execution): Promise<RunResult> {
     if (sender) emitter.sendTo(sender);
     emitter.enterTurn(opened.held.turnId);
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
-    let worked = await work(execution, opened, emitter);
+    const first = await work(execution, opened, emitter);
+    let { result } = first;
     // An answer that came while another call still ran found the branch held, so nobody else goes on with the turn.
-    while (isAnswered(worked.result)) {
+    while (isAnswered(result)) {
       const again = await openTurn({ ...request, input: undefined }).catch(unlessTaken);
       if (!again) break;
-      worked = await work(execution, again, emitter);
+      ({ result } = await work(execution, again, emitter));
     }
-    const { result } = worked;
+    isAwaited = first.isAwaited || first.result.status !== "completed" || plan.pipeline.beforeTurn !== undefined;
     const { status, reason, error } = result;
-    isAwaited = worked.isAwaited || status !== "completed" || plan.pipeline.beforeTurn !== undefined;
     const failure = error && { error: { message: error.message, code: error.code } };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
