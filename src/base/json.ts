@@ -24,7 +24,11 @@ export const metadataLimits: JsonLimits = { depth: 16, bytes: 64 * 1024, forbidd
 
 /** The text of a JSON value that can be stored; refuses what would not come back the same. */
 export function encodeJson(value: unknown, what: string, limits: JsonLimits): string {
-  checkJson(value, what, limits);
+  return writeJson(ownJson(value, what, limits), what, limits);
+}
+
+/** The text of what `ownJson` gave. */
+export function writeJson(value: Json, what: string, limits: JsonLimits): string {
   const text = JSON.stringify(value);
   // Every UTF-16 unit is at most three bytes, so most texts need no counting.
   if (text.length * 3 > limits.bytes && utf8Length(text) > limits.bytes) {
@@ -38,39 +42,63 @@ export function encodeJson(value: unknown, what: string, limits: JsonLimits): st
 /** The same for a merge patch or a record: an object. Returns a copy that shares nothing with it. */
 export function checkedObject(value: unknown, what: string, limits: JsonLimits): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) invalid(what, "it is no object");
-  encodeJson(value, what, limits);
-  return copyJson(value as JsonObject);
+  const own = ownJson(value, what, limits) as JsonObject;
+  writeJson(own, what, limits);
+  return own;
 }
+
+type Shape = Pick<JsonLimits, "depth" | "forbidden">;
 
 /** Refuses values that JSON can't carry (undefined inside arrays, NaN, functions, class instances, cycles) or that are too deep. */
-export function checkJson(value: unknown, what: string, limits: Pick<JsonLimits, "depth" | "forbidden">): void {
-  checkAt(value, what, limits.depth, limits.forbidden);
+export function checkJson(value: unknown, what: string, limits: Shape): void {
+  ownJson(value, what, limits);
 }
 
-function checkAt(value: unknown, what: string, depthLeft: number, forbidden: ReadonlySet<string>): void {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return;
+/** The value as it would come back from its JSON text: a copy that shares nothing with it. Refuses what `checkJson` does. */
+export function ownJson(value: unknown, what: string, { depth, forbidden }: Shape): Json {
+  return copyAt(value, what, depth, forbidden);
+}
+
+function copyAt(value: unknown, what: string, depthLeft: number, forbidden: ReadonlySet<string>): Json {
+  if (typeof value === "string") return value.length > shortText ? alone(value) : value;
+  if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") {
     if (!Number.isFinite(value)) invalid(what, "numbers must be finite");
-    return;
+    // Zero is added because JSON has no negative one.
+    return value + 0;
   }
   if (typeof value !== "object") invalid(what, `a ${typeof value} can't be stored`);
   if (depthLeft === 0) {
     throw new BoughError("limit_exceeded", `${what} is nested too deeply.`, { data: { what } });
   }
   if (Array.isArray(value)) {
-    for (const item of value) checkAt(item, what, depthLeft - 1, forbidden);
-    return;
+    const items: Json[] = [];
+    for (const item of value) items.push(copyAt(item, what, depthLeft - 1, forbidden));
+    return items;
   }
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
     // Another realm's plain object is as good as ours; a Date or a Map is not.
     if (Object.getPrototypeOf(prototype) !== null) invalid(what, "only plain objects can be stored");
   }
+  const copy: JsonObject = {};
   for (const key of Object.keys(value)) {
     if (forbidden.has(key)) invalid(what, `the key "${key}" is not allowed`);
     const item = (value as Record<string, unknown>)[key];
-    if (item !== undefined) checkAt(item, what, depthLeft - 1, forbidden);
+    if (item !== undefined) copy[key] = copyAt(item, what, depthLeft - 1, forbidden);
   }
+  return copy;
+}
+
+/** As long as an id, which is a piece of nothing. */
+const shortText = 16;
+
+/**
+ * The text apart from what it was cut out of. Engines let a piece share the memory of the whole: a page of a large file
+ * would keep the file for as long as the page is kept.
+ */
+function alone(text: string): string {
+  return ` ${text}`.slice(1);
 }
 
 /**

@@ -113,6 +113,31 @@ describe("a kept event", () => {
     expect(codec.encode(again as Draft)).toEqual(stored);
   });
 
+  test.each(types)("%s is, as it was handed over, what its text says", (type) => {
+    const { fact, ...stored } = codec.encode(draftOf(type));
+    expect({ ...fact, seq: 42 }).toStrictEqual(codec.decode({ ...stored, seq: 42 }));
+  });
+
+  test("whatever is in it, it is what its text says", () => {
+    const json = fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes("__proto__"));
+    fc.assert(
+      fc.property(json, fc.boolean(), (value, isBare) => {
+        const output = { type: "json", value, zero: -0, nothing: undefined };
+        const draft = draftOf("tool.returned", { output: isBare ? Object.assign(Object.create(null), output) : output });
+        const { fact, ...stored } = codec.encode(draft);
+        expect({ ...fact, seq: 1 }).toStrictEqual(codec.decode({ ...stored, seq: 1 }));
+      }),
+    );
+  });
+
+  test("is its own: what is done to the draft afterwards is not done to it", () => {
+    const content = [{ type: "text", text: "before" }];
+    const draft = draftOf("message.added", { role: "user", content });
+    const { fact } = codec.encode(draft);
+    content[0]!.text = "after";
+    expect(fact).toMatchObject({ content: [{ text: "before" }] });
+  });
+
   test.each(types)("%s has no routing in its text", (type) => {
     const routed = draftOf(type) as unknown as Record<string, unknown>;
     const text = JSON.parse(codec.encode(routed as unknown as Draft).data);
@@ -276,7 +301,7 @@ describe("a kind this version does not know", () => {
     expect(isUnknown(fact)).toBe(true);
     expect(fact).toMatchObject({ seq: 9, id: "e9", at: 5 });
     const { seq: _, ...again } = fact;
-    expect(codec.encode(again as never)).toEqual({ id: "e9", data });
+    expect(codec.encode(again as never)).toEqual({ id: "e9", data, fact: again });
   });
 
   test("keeps its name for whoever shows it", () => {

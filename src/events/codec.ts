@@ -5,8 +5,8 @@
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
-import type { EventDefinition } from "./define.ts";
+import { factLimits, type JsonObject, ownJson, writeJson } from "../base/json.ts";
+import type { EventDefinition, KeptDefinition } from "./define.ts";
 import { keptEvents } from "./kept.ts";
 
 type Definitions = (typeof keptEvents)[number];
@@ -44,29 +44,38 @@ export interface StoredText {
   readonly data: string;
 }
 
+/** A fact before it has a number, as it will be stored and as it will be read. */
+export interface Encoded extends StoredText {
+  readonly fact: Unnumbered<Fact | UnknownFact>;
+}
+
+type Unnumbered<F> = F extends unknown ? Omit<F, "seq"> : never;
+
 export interface Codec {
-  /** The text to store; refuses payloads of the wrong shape, too large, too deep, or that would not come back the same. */
-  encode(draft: Draft | Omit<UnknownFact, "seq">): StoredText;
+  /** What to store; refuses payloads of the wrong shape, too large, too deep, or that would not come back the same. */
+  encode(draft: Draft | Omit<UnknownFact, "seq">): Encoded;
   /** The fact behind stored text; older versions are brought up to date, unknown kinds are kept as they are. */
   decode(stored: StoredText & { readonly seq: number }): Fact | UnknownFact;
 }
 
 const unknownPrefix = "unknown:";
+/** What a draft has besides its payload; checked apart. */
+const stamp = { id: v.any(), type: v.any(), at: v.any() };
+/** The fact itself is the outermost object. */
+const fieldLimits = { ...factLimits, depth: factLimits.depth - 1 };
 
-export function createCodec(events: readonly EventDefinition[]): Codec {
+export function createCodec(events: readonly KeptDefinition[]): Codec {
   const definitions = new Map(events.map((definition) => [definition.type, definition]));
+  const writers = new Map(events.map((definition) => [definition.type, writerOf(definition)]));
   return {
     encode(draft) {
-      const { id, at, type, ...payload } = draft;
+      const { id, at, type } = draft;
       checkId(id, "event");
       if (!Number.isFinite(at)) throw invalid(type, "at", "the time is missing.");
       if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact, definitions);
-      const definition = definitions.get(type);
-      if (!definition) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
-      checkPayload(definition, payload);
-      const { version } = definition;
-      const text = version === 1 ? { type, at, ...payload } : { type, v: version, at, ...payload };
-      return { id, data: encodeJson(text, `The event "${type}"`, factLimits) };
+      const write = writers.get(type);
+      if (!write) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
+      return write(draft as Draft);
     },
     decode({ seq, id, data }) {
       // Hot in cold loads: a known fact of the current version is the parsed object itself.
@@ -93,16 +102,37 @@ export function typeName(fact: Fact | UnknownFact): string {
   return isUnknown(fact) ? fact.type.slice(unknownPrefix.length) : fact.type;
 }
 
+/** Encodes drafts of one type. Hot in every append: the fact is made on the way, so that its text need not be read back. */
+function writerOf({ type, version, schema }: KeptDefinition): (draft: Draft) => Encoded {
+  const what = `The event "${type}"`;
+  const draftSchema = v.strictObject({ ...stamp, ...schema.entries });
+  return (draft) => {
+    checkDraft(draftSchema, draft);
+    const { id, at } = draft;
+    const fact: JsonObject = { type, at };
+    for (const field of Object.keys(draft)) {
+      const value = (draft as Record<string, unknown>)[field];
+      if (value !== undefined && !(field in stamp)) fact[field] = ownJson(value, what, fieldLimits);
+    }
+    const data = writeJson(version === 1 ? fact : { type, v: version, ...fact }, what, factLimits);
+    fact.id = id;
+    return { id, data, fact: fact as unknown as Encoded["fact"] };
+  };
+}
+
 /** The keys in the order in which the newer Bough wrote them, so that the text is the same, byte for byte. */
 function encodeUnknown(
-  { id, at, type, payload: { v: version, ...payload } }: Omit<UnknownFact, "seq">,
+  { id, at, type, payload }: Omit<UnknownFact, "seq">,
   known: ReadonlyMap<string, EventDefinition>,
-): StoredText {
+): Encoded {
   const name = type.slice(unknownPrefix.length);
   const taken = ["type", "at"].find((key) => Object.hasOwn(payload, key));
   if (taken !== undefined || known.has(name)) throw invalid(name, taken, "it is no unknown kind.");
-  const text = { type: name, ...(version !== undefined && { v: version }), at, ...payload };
-  return { id, data: encodeJson(text, `The event "${name}"`, factLimits) };
+  const what = `The event "${name}"`;
+  const own = ownJson(payload, what, factLimits) as JsonObject;
+  const { v: version, ...rest } = own;
+  const text = { type: name, ...(version !== undefined && { v: version }), at, ...rest };
+  return { id, data: writeJson(text, what, factLimits), fact: { id, at, type, payload: own } };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what was encoded is not checked again, only that it is a fact at all
@@ -114,11 +144,11 @@ function parse(data: string, seq: number, id: string): any {
   throw new BoughError("store_corrupt", `What is stored at ${seq} is not a fact.`, { data: { seq, id } });
 }
 
-function checkPayload(definition: EventDefinition, payload: Record<string, unknown>): void {
-  const checked = v.safeParse(definition.schema, payload);
+function checkDraft(schema: v.GenericSchema, draft: Draft): void {
+  const checked = v.safeParse(schema, draft);
   if (checked.success) return;
   const issue = checked.issues[0];
-  throw invalid(definition.type, v.getDotPath(issue), issue.message);
+  throw invalid(draft.type, v.getDotPath(issue), issue.message);
 }
 
 function invalid(type: string, path: string | null | undefined, why: string): BoughError {

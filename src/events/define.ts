@@ -24,6 +24,9 @@ export interface EventDefinition<
   readonly upcasts: Readonly<Record<number, (payload: JsonObject) => JsonObject>>;
 }
 
+/** The definition of a fact: its schema lists the fields it may have. */
+export type KeptDefinition = EventDefinition<string, true, v.StrictObjectSchema<v.ObjectEntries, undefined>>;
+
 interface Details {
   version?: number;
   channel?: Channel;
@@ -33,7 +36,7 @@ interface Details {
 }
 
 /** An event that is a fact in the log. */
-export function kept<const Type extends `${string}.${string}`, const S extends Schema>(
+export function kept<const Type extends `${string}.${string}`, const S extends KeptDefinition["schema"]>(
   type: Type,
   schema: S,
   details: Details = {},

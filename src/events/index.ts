@@ -5,6 +5,7 @@ export {
   codec,
   createCodec,
   type Draft,
+  type Encoded,
   type Fact,
   type FactPayload,
   type FactType,

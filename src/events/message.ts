@@ -66,24 +66,23 @@ export interface NewMessage {
 
 const options = { providerOptions: v.optional(v.record(v.string(), v.any())) };
 
-const partSchema = v.variant("type", [
-  v.strictObject({ type: v.literal("text"), text: v.string(), ...options }),
-  v.strictObject({
-    type: v.literal("tool-call"),
-    toolCallId: v.pipe(v.string(), v.nonEmpty()),
-    toolName: v.pipe(v.string(), v.nonEmpty()),
-    input: v.any(),
-    providerExecuted: v.optional(v.boolean()),
-    ...options,
-  }),
-  v.looseObject({
-    type: v.pipe(
-      v.string(),
-      v.nonEmpty(),
-      v.check((type) => !["text", "tool-call"].includes(type), "a text or tool-call part of the wrong shape"),
-    ),
-  }),
-]);
+const textPartSchema = v.strictObject({ type: v.literal("text"), text: v.string(), ...options });
+const callPartSchema = v.strictObject({
+  type: v.literal("tool-call"),
+  toolCallId: v.pipe(v.string(), v.nonEmpty()),
+  toolName: v.pipe(v.string(), v.nonEmpty()),
+  input: v.any(),
+  providerExecuted: v.optional(v.boolean()),
+  ...options,
+});
+const openPartSchema = v.looseObject({ type: v.pipe(v.string(), v.nonEmpty()) });
+
+/** Lazy instead of a variant, which tries one schema after the other: this is hot in every append. */
+const partSchema = v.lazy((part): v.GenericSchema => {
+  const type = (part as { type?: unknown } | null)?.type;
+  if (type === "text") return textPartSchema;
+  return type === "tool-call" ? callPartSchema : openPartSchema;
+});
 
 const textSchema = v.string();
 const partsSchema = v.array(partSchema);

@@ -3,7 +3,7 @@
 //   J2. Listeners hear of facts after the store has acknowledged them, never before.
 //   J3. A lost answer is safe: appending the same drafts again returns the first result.
 
-import { codec, type Draft, type Fact, type UnknownFact } from "../events/index.ts";
+import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
 import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
 
 export interface Written {
@@ -30,7 +30,7 @@ export class Journal {
   async append(ref: BranchRef, drafts: readonly Draft[], options: AppendOptions = {}): Promise<Written> {
     const encoded = encodeDrafts(drafts);
     const { first, claim } = await this.#store.append(ref, encoded, options);
-    const written = readBack(encoded, first);
+    const written = numberFrom(first, encoded);
     const facts = written.facts as readonly Fact[];
     for (const listener of this.#listeners) listener(ref, written);
     return claim ? { facts, claim } : { facts };
@@ -48,15 +48,19 @@ export class Journal {
   }
 }
 
-/** The text of facts that are about to be written. */
-export function encodeDrafts(drafts: readonly Draft[]): NewEvent[] {
+/** Facts that are about to be written. */
+export function encodeDrafts(drafts: readonly Draft[]): Encoded[] {
   return drafts.map((draft) => codec.encode(draft));
 }
 
-/** What was written, as a replay would see it: nobody else holds a part of it. */
-export function readBack(events: readonly NewEvent[], first: number): Facts {
-  const facts = events.map(({ id, data }, i) => codec.decode({ id, data, seq: first + i }));
-  return { facts, size: sizeOf(events) };
+/** What was written, as a replay would see it, now that its place is known. Nobody else holds a part of it. */
+export function numberFrom(first: number, written: readonly Encoded[]): Facts {
+  const facts = written.map(({ fact }, i) => {
+    const numbered = fact as { seq: number } & (Fact | UnknownFact);
+    numbered.seq = first + i;
+    return numbered;
+  });
+  return { facts, size: sizeOf(written) };
 }
 
 function sizeOf(events: readonly NewEvent[]): number {

@@ -3,7 +3,7 @@
 import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Fact, Message, NewMessage, ToolCallPart, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
-import { encodeDrafts, readBack } from "../log/journal.ts";
+import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import type { Usage } from "../models/index.ts";
 import { messageOf } from "../projection/fold.ts";
 import { unclosedTranscript } from "../projection/transcript.ts";
@@ -103,7 +103,7 @@ function isOnlyRead({ plan }: ActiveTurn, calls: readonly ToolCallPart[]): boole
 async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, span: Span): Promise<ToolOutput[]> {
   const { messages } = await openTurn(turn);
   // A copy, as the log will give it back: what a tool does to it is not done to what is written.
-  const { facts } = readBack(encodeDrafts([message]), 0);
+  const { facts } = numberFrom(0, encodeDrafts([message]));
   const asking = messageOf(facts[0] as Fact<"message.added">);
   const written = turn.log.writeAhead(message, turn.abort).then(
     () => failpoint("run.reply.written"),

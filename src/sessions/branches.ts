@@ -5,7 +5,7 @@ import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
-import { encodeDrafts, readBack } from "../log/journal.ts";
+import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { BranchTree } from "../projection/index.ts";
 import {
@@ -73,7 +73,7 @@ export async function createBranch(
   const header = { ...named, messages: 0, born } as JsonObject;
   const events = encodeDrafts([created]);
   const record = await context.store.createBranch(sessionId, { id: branchId, header, events });
-  context.views.begin({ sessionId, branchId }, readBack(events, 1));
+  context.views.begin({ sessionId, branchId }, numberFrom(1, events));
   return describeBranch(record);
 }
 

@@ -3,7 +3,7 @@
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
-import { encodeDrafts, readBack } from "../log/journal.ts";
+import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import { removeUnheld } from "./claims.ts";
 import type { Context } from "./context.ts";
 
@@ -52,7 +52,7 @@ export async function createSession(
     state: mergePatch({}, state),
     branch,
   });
-  views.begin({ sessionId, branchId: mainBranch }, readBack(created, 1));
+  views.begin({ sessionId, branchId: mainBranch }, numberFrom(1, created));
   return describeSession(record);
 }
 

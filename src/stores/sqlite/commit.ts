@@ -80,7 +80,7 @@ export class GroupCommit {
 
   #flush(): "busy" | "done" {
     try {
-      this.#connection.run("BEGIN IMMEDIATE");
+      this.#connection.write("BEGIN IMMEDIATE");
     } catch (error) {
       if (isBusy(error)) return "busy";
       this.#break(error, this.#waiting.splice(0));
@@ -96,7 +96,7 @@ export class GroupCommit {
       for (current of group) answers.push(decide(current));
       current = undefined;
       failpoint("sqlite.commit.written");
-      this.#connection.run("COMMIT");
+      this.#connection.write("COMMIT");
       failpoint("sqlite.commit.done");
     } catch (error) {
       return this.#fail(error, group, current);

@@ -10,6 +10,8 @@ import type { Database, SqlValue, Statement } from "./driver.ts";
 export class Connection {
   readonly #database: Database;
   readonly #statements = new Map<string, Statement>();
+  /** Those that give rows without names. */
+  readonly #tuples = new Map<string, Statement>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -17,6 +19,18 @@ export class Connection {
 
   get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
     return this.#prepare(sql).get(...bound(values)) as Row | undefined;
+  }
+
+  /** The values of the row, in the order of its columns: names cost as much as a small row. */
+  tuple(sql: string, ...values: SqlValue[]): readonly unknown[] | undefined {
+    let statement = this.#tuples.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays?.(true);
+      this.#tuples.set(sql, statement);
+    }
+    const row = statement.get(...bound(values)) as object | undefined;
+    return row === undefined || Array.isArray(row) ? row : Object.values(row);
   }
 
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
@@ -68,15 +82,16 @@ export class Connection {
    */
   close(): void {
     this.#statements.clear();
+    this.#tuples.clear();
     this.#database.exec("PRAGMA shrink_memory");
     this.#database.close();
   }
 
   #within<T>(begin: string, work: () => T): T {
-    this.run(begin);
+    this.write(begin);
     try {
       const result = work();
-      this.run("COMMIT");
+      this.write("COMMIT");
       return result;
     } catch (error) {
       this.rollback();

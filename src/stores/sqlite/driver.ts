@@ -6,6 +6,8 @@ export interface Statement {
   run(...values: SqlValue[]): { readonly changes: number | bigint };
   get(...values: SqlValue[]): unknown;
   all(...values: SqlValue[]): unknown[];
+  /** Rows come as arrays instead of objects. Older Nodes have not got it. */
+  setReturnArrays?(isArrays: boolean): void;
 }
 
 /** The part of `DatabaseSync` that is used here; Node's and the package's are alike in it. */

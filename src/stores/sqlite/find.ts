@@ -50,9 +50,10 @@ const toAppendSql = `SELECT ${columns}, b.header, s.active_at
   FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
 
 export function needBranchToAppend(sql: Connection, ref: BranchRef): BranchToAppend {
-  const branch = sql.get<BranchToAppend>(toAppendSql, ref.sessionId, ref.branchId);
-  if (!branch) throw refuse.branchNotFound(ref);
-  return branch;
+  const row = sql.tuple(toAppendSql, ref.sessionId, ref.branchId);
+  if (!row) throw refuse.branchNotFound(ref);
+  const [no, session_no, base, head, epoch, newest_epoch, listed, header, active_at] = row;
+  return { no, session_no, base, head, epoch, newest_epoch, listed, header, active_at } as BranchToAppend;
 }
 
 export function needSession(sql: Connection, sessionId: string): number {

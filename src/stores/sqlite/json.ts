@@ -9,3 +9,35 @@ export function decodeObject(stored: string, what: string): JsonObject {
     throw corrupt(`A stored ${what} is damaged.`);
   }
 }
+
+/** Objects by their text, so that one that was written or read lately need not be parsed. They are never changed. */
+export class RememberedObjects {
+  readonly #what: string;
+  readonly #most: number;
+  /** The oldest first. */
+  readonly #objects = new Map<string, JsonObject>();
+
+  constructor(what: string, most: number) {
+    this.#what = what;
+    this.#most = most;
+  }
+
+  encode(object: JsonObject): string {
+    const stored = JSON.stringify(object);
+    this.#remember(stored, object);
+    return stored;
+  }
+
+  decode(stored: string): JsonObject {
+    const known = this.#objects.get(stored);
+    if (known) return known;
+    const object = decodeObject(stored, this.#what);
+    this.#remember(stored, object);
+    return object;
+  }
+
+  #remember(stored: string, object: JsonObject): void {
+    this.#objects.set(stored, object);
+    if (this.#objects.size > this.#most) this.#objects.delete(this.#objects.keys().next().value!);
+  }
+}

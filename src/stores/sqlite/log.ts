@@ -20,7 +20,7 @@ import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
 import { corrupt, isTaken } from "./faults.ts";
 import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
-import { decodeObject } from "./json.ts";
+import { RememberedObjects } from "./json.ts";
 import { decideSlot, slotOf, slotUpdates } from "./runs.ts";
 
 interface EventRow {
@@ -67,11 +67,11 @@ function appendNew(
   now: number,
 ): Appended {
   const { no, head } = branch;
-  const header = decodeObject(branch.header, "branch header");
+  const header = headers.decode(branch.header);
   const place = placeAppend({ ref, seq: head, epoch: branch.epoch ?? undefined, header }, events, options);
   const claim = options.claim && decideSlot(sql, ref, branch, options.claim, now);
   insertNewEvents(sql, no, head, events);
-  const patched = options.header ? JSON.stringify(mergePatch(header, options.header)) : branch.header;
+  const patched = options.header ? headers.encode(mergePatch(header, options.header)) : branch.header;
   if (claim || options.release) {
     const slot = slotOf(claim, options.release);
     const update = branch.listed || options.release ? updateWithSlot.leave : updateWithSlot.list;
@@ -80,6 +80,9 @@ function appendNew(
   touchSession(sql, branch.session_no, now, branch.active_at);
   return claim ? { ...place, claim } : place;
 }
+
+// The header that an append writes is the one that the next append to its branch reads.
+const headers = new RememberedObjects("branch header", 512);
 
 const newsColumns = "head = ?, active_at = ?, header = ?";
 const updateSql = `UPDATE branches SET ${newsColumns} WHERE no = ?`;

@@ -128,7 +128,7 @@ function applyNext(connection: Connection, steps: readonly Migration[]): void {
 
 /** The file's version; refuses one this build does not know. */
 export function checkVersion(connection: Connection, supported = migrations.length): number {
-  const found = connection.get<{ user_version: number }>("PRAGMA user_version")!.user_version;
+  const found = connection.tuple("PRAGMA user_version")![0] as number;
   if (found <= supported) return found;
   throw new BoughError(
     "store_too_new",
