@@ -146,6 +146,11 @@ describe("mergePatch", () => {
     expect(patch).toEqual({ change: { new: 1 }, drop: null, add: false, missing: null });
   });
 
+  test("keys keep their order, and a null that was there already stays", () => {
+    const merged = mergePatch({ a: 1, b: null, c: 3, d: 4 }, { e: 5, c: null, a: 2 });
+    expect(JSON.stringify(merged)).toBe('{"a":2,"b":null,"d":4,"e":5}');
+  });
+
   test("it is one level deep: a null inside a value is a value", () => {
     expect(mergePatch({ a: { x: 1, y: 2 } }, { a: { x: null } })).toEqual({ a: { x: null } });
   });

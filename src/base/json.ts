@@ -106,10 +106,16 @@ function alone(text: string): string {
  * object.
  */
 export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
-  const result: JsonObject = { ...target };
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else if (value !== undefined) result[key] = value;
+  // Nothing is deleted, because an object that something was deleted from stays slow.
+  const result: JsonObject = {};
+  for (const key of Object.keys(target)) {
+    const value = Object.hasOwn(patch, key) ? patch[key] : undefined;
+    if (value === undefined) result[key] = target[key]!;
+    else if (value !== null) result[key] = value;
+  }
+  for (const key of Object.keys(patch)) {
+    const value = patch[key];
+    if (value !== null && value !== undefined) result[key] = value;
   }
   return result;
 }

@@ -82,7 +82,7 @@ export function createCodec(events: readonly KeptDefinition[]): Codec {
       const parsed = parse(data, seq, id);
       const definition = definitions.get(parsed.type);
       if (!definition || definition.version !== (parsed.v ?? 1)) return decodeOther(definition, seq, id, parsed);
-      delete parsed.v;
+      if (parsed.v !== undefined) delete parsed.v;
       parsed.seq = seq;
       parsed.id = id;
       return parsed;

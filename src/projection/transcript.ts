@@ -18,6 +18,7 @@ export function closedTranscript(view: BranchView): readonly Message[] {
 
 /** The part of turns not closed yet. */
 export function unclosedTranscript({ staged, open }: BranchView): readonly Message[] {
+  if (staged.length === 0) return open ? answerDangling(open.messages) : [];
   const unclosed = open ? [...staged, open] : staged;
   return unclosed.flatMap(({ messages }) => answerDangling(messages));
 }

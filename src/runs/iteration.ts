@@ -93,7 +93,9 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
     const id = context.ids.next();
     const assembler = new MessageAssembler();
     try {
-      await untilAborted(signal, hear(turn, request, { id, assembler, span, earlier }));
+      const heard = hear(turn, request, { id, assembler, span, earlier });
+      // A stream lets go of its own accord (models/stream.ts, M3); what a hook makes of it need not.
+      await (plan.pipeline.wrapModelCall ? untilAborted(signal, heard) : heard);
       const { content, calls, finishReason, usage } = assembler;
       turn.addUsage(usage);
       return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };

@@ -11,7 +11,7 @@ test("what was written is found by its text, and so is what was read", () => {
   expect(objects.decode('{"messages":4}')).toBe(read);
 });
 
-test("the oldest are forgotten, and read anew", () => {
+test("when there are too many, those before are forgotten, and read anew", () => {
   const objects = new RememberedObjects("header", 2);
   const oldest = { n: 1 };
   const texts = [oldest, { n: 2 }, { n: 3 }].map((object) => objects.encode(object));

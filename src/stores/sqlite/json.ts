@@ -14,7 +14,6 @@ export function decodeObject(stored: string, what: string): JsonObject {
 export class RememberedObjects {
   readonly #what: string;
   readonly #most: number;
-  /** The oldest first. */
   readonly #objects = new Map<string, JsonObject>();
 
   constructor(what: string, most: number) {
@@ -37,7 +36,8 @@ export class RememberedObjects {
   }
 
   #remember(stored: string, object: JsonObject): void {
+    // All go at once: to find the oldest in a map that loses its oldest all the time takes longer than to parse it.
+    if (this.#objects.size === this.#most) this.#objects.clear();
     this.#objects.set(stored, object);
-    if (this.#objects.size > this.#most) this.#objects.delete(this.#objects.keys().next().value!);
   }
 }
