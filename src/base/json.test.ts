@@ -8,6 +8,7 @@ import {
   diffPatch,
   encodeJson,
   factLimits,
+  isSameJson,
   type Json,
   type JsonObject,
   mergePatch,
@@ -167,6 +168,46 @@ test("in a merge patch and in the difference of two objects, a key without a val
   expect(mergePatch({}, without)).toStrictEqual({});
   expect(diffPatch({ a: 1 }, without)).toStrictEqual({ a: null });
   expect(diffPatch({}, without)).toStrictEqual({});
+});
+
+describe("isSameJson", () => {
+  const inAnyOrder = (value: Json): Json => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(inAnyOrder);
+    return Object.fromEntries(
+      Object.entries(value)
+        .map(([key, item]) => [key, inAnyOrder(item)] as const)
+        .reverse(),
+    );
+  };
+
+  test("a copy is the same, in whatever order its keys are", () => {
+    fc.assert(fc.property(anyJson, (value) => isSameJson(value as Json, inAnyOrder(value as Json))));
+  });
+
+  test("it says of two values what their sorted texts say", () => {
+    const small = fc.jsonValue({ maxDepth: 2 }).filter((value) => !Object.is(value, -0)) as fc.Arbitrary<Json>;
+    const sorted = (value: Json): string =>
+      JSON.stringify(value, (_, item) =>
+        typeof item !== "object" || item === null || Array.isArray(item)
+          ? item
+          : Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))),
+      );
+    fc.assert(fc.property(small, small, (a, b) => isSameJson(a, b) === (sorted(a) === sorted(b))));
+  });
+
+  const different: [Json, Json][] = [
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1 }, { b: 1 }],
+    [[1, 2], [1]],
+    [[], {}],
+    [null, {}],
+    ["1", 1],
+    [{ toString: 1 }, { a: 1 }],
+  ];
+  test.each(different)("%j is not %j", (a, b) => {
+    expect([isSameJson(a, b), isSameJson(b, a)]).toEqual([false, false]);
+  });
 });
 
 describe("diffPatch", () => {

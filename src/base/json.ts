@@ -136,6 +136,19 @@ export function copyJson<T extends Json>(value: T): T {
   return copy as T;
 }
 
+/** Whether both are the same value; keys may be in any order. */
+export function isSameJson(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, i) => isSameJson(item, b[i]!));
+  }
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key]!, b[key]!));
+}
+
 /** The patch that turns `from` into `to`, where a key without a value is not there. */
 export function diffPatch(from: JsonObject, to: JsonObject): JsonObject {
   const patch: JsonObject = {};

@@ -11,7 +11,7 @@
 import { BoughError } from "../base/errors.ts";
 import { encodeJson, type Json, type JsonObject, metadataLimits } from "../base/json.ts";
 import type { StateAccess, StateHandle } from "../tools/index.ts";
-import { checked, type Held, hold, type Loaded, load, slotOf, storedKeys, toStored } from "./stored-state.ts";
+import { checked, type Held, initialOf, type Loaded, load, slotOf, storedKeys, toStored } from "./stored-state.ts";
 
 /** Stored state that is not what the declarations expect. */
 export interface StateMigration {
@@ -106,7 +106,7 @@ export class StateBag implements StateAccess {
     }
     const entry = this.#entries.get(key);
     if (entry || scope === "session") return entry;
-    if (scope === "run") return this.#enter({ handle, now: hold(handle.initial), kept: undefined, isKept: false });
+    if (scope === "run") return this.#enter({ handle, now: initialOf(handle), kept: undefined, isKept: false });
     const loaded = load(handle, own(this.#options.branch, slotOf(handle)));
     this.#reportLoaded(handle, loaded);
     const kept = loaded.outcome === "migrated" ? undefined : loaded.text;

@@ -1,6 +1,6 @@
 // The stored form of a piece of state: `{ version, data }` under the key `@<key>`; every other key belongs to users.
 
-import { checkJson, factLimits, type Json, type JsonObject } from "../base/json.ts";
+import { factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
 import type { StateHandle } from "../tools/index.ts";
 
 /** A value that can't be changed, and its text, by which a change is told. */
@@ -35,26 +35,36 @@ export function toStored(handle: StateHandle, data: Json): JsonObject {
   return { version: handle.version, data };
 }
 
-/** An own copy that nobody can change. */
-export function hold(value: Json): Held {
-  const text = JSON.stringify(value);
-  return { value: frozen(JSON.parse(text) as Json), text };
+const initials = new WeakMap<StateHandle, Held>();
+
+/** What the state is when nothing is stored: the same for every run. */
+export function initialOf(handle: StateHandle): Held {
+  let held = initials.get(handle);
+  if (!held) {
+    held = hold(JSON.parse(JSON.stringify(handle.initial)) as Json);
+    initials.set(handle, held);
+  }
+  return held;
 }
 
 /** Refuses what does not fit the handle or can't be stored. */
 export function checked(handle: StateHandle, value: Json): Held {
   const parsed = handle.parse ? handle.parse(value) : value;
-  checkJson(parsed, `State "${handle.key}"`, factLimits);
-  return hold(parsed);
+  return hold(ownJson(parsed, `State "${handle.key}"`, factLimits));
+}
+
+/** An own value, which nobody can change from now on. */
+function hold(own: Json): Held {
+  return { value: frozen(own), text: JSON.stringify(own) };
 }
 
 /** The value of what is stored: as it is, migrated, or the initial one. Never throws. */
 export function load(handle: StateHandle, stored: Json | undefined): Loaded {
-  if (stored === undefined) return { ...hold(handle.initial), outcome: "absent" };
+  if (stored === undefined) return { ...initialOf(handle), outcome: "absent" };
   const envelope = envelopeOf(stored);
-  if (!envelope) return { ...hold(handle.initial), outcome: "reset" };
+  if (!envelope) return { ...initialOf(handle), outcome: "reset" };
   const { version: from, data } = envelope;
-  if (from > handle.version) return { ...hold(handle.initial), outcome: "newer", from };
+  if (from > handle.version) return { ...initialOf(handle), outcome: "newer", from };
   try {
     if (from === handle.version) return { ...checked(handle, data), outcome: "current", from };
     if (handle.migrate) {
@@ -64,7 +74,7 @@ export function load(handle: StateHandle, stored: Json | undefined): Loaded {
   } catch {
     // What can't be read is replaced, and reported.
   }
-  return { ...hold(handle.initial), outcome: "reset", from };
+  return { ...initialOf(handle), outcome: "reset", from };
 }
 
 function envelopeOf(stored: Json | undefined): { version: number; data: Json } | undefined {

@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
-import type { Json } from "../base/json.ts";
+import { copyJson, isSameJson, type Json } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolCallContext } from "../middleware/index.ts";
 import { describeError } from "../models/index.ts";
@@ -95,7 +95,7 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     starts: pending.starts,
     isUnsure: isUnsure(pending),
     // Its own: what a hook changes in place is seen, and the message stays as it is.
-    input: structuredClone(call.input),
+    input: copyJson(call.input),
     get isBlocked() {
       return blocked !== undefined;
     },
@@ -108,7 +108,7 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
   // From here on it is fixed: what was shown is what runs.
   const shown = context.input;
   let input = value;
-  if (JSON.stringify(shown) !== JSON.stringify(call.input)) {
+  if (!isSameJson(shown, call.input)) {
     const parsed = await tool.parse(shown);
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;

@@ -1,6 +1,6 @@
 // Repeated calls: a model that makes the same call over and over is told so once, and then stopped.
 
-import type { Json } from "../../base/json.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
 import type { Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
@@ -38,8 +38,13 @@ export function repeatedCalls({ limit = 3 }: RepeatedCallOptions = {}): Middlewa
 
 /** The same text for the same value: models write the keys of an object in any order. */
 function canonical(value: Json): string {
-  return JSON.stringify(value, (_, item: Json) => {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
-    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+  return JSON.stringify(inOrder(value));
+}
+
+function inOrder(value: Json): Json {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(inOrder);
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(value).sort()) sorted[key] = inOrder(value[key]!);
+  return sorted;
 }
