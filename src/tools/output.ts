@@ -8,17 +8,23 @@ import type { Tool } from "./port.ts";
 import { errorText, failedWithoutWords, resultLost, tooDeep, tooLarge } from "./problems.ts";
 import { Oversize, outputBytes, readable } from "./readable.ts";
 
-/** The output of what a tool returned, or of what a client returned in its place. */
-export async function outputOf(
+/** The output of what a tool returned, or of what a client returned in its place; at once, unless the tool takes its time. */
+export function outputOf(
   tool: Pick<Tool, "toOutput">,
   result: unknown,
   call: { callId: string; input: unknown },
-): Promise<ToolOutput> {
+): ToolOutput | Promise<ToolOutput> {
+  const lost = (error: unknown) => resultLost(messageOf(error));
   try {
-    return fitting(await tool.toOutput(result, call));
+    const made = tool.toOutput(result, call);
+    return isPromise(made) ? Promise.resolve(made).then(fitting).catch(lost) : fitting(made);
   } catch (error) {
-    return resultLost(messageOf(error));
+    return lost(error);
   }
+}
+
+function isPromise(made: unknown): made is PromiseLike<unknown> {
+  return typeof (made as PromiseLike<unknown> | null | undefined)?.then === "function";
 }
 
 /** The output of a result that nobody says more about: a text is text, everything else is JSON. */

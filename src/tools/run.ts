@@ -4,7 +4,8 @@
 //       nothing in the name of its call any more.
 //   T3. A tool that has returned is not run again, also when no output can be made of its result.
 
-import type { Clock } from "../base/clock.ts";
+import { untilAborted } from "../base/abort.ts";
+import { alarm, type Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
 import type { ToolOutput } from "../events/index.ts";
@@ -50,7 +51,8 @@ export async function runTool(
   for (let attempt = 1; ; attempt++) {
     const tried = await tryOnce(tool, input, context, attempt, clock);
     if ("result" in tried) {
-      const output = () => outputOf(tool, tried.result, { callId: context.callId, input });
+      const output = outputOf(tool, tried.result, { callId: context.callId, input });
+      if (!(output instanceof Promise)) return output;
       return untilAborted(context.signal, output).catch(() => throwAborted(context));
     }
     const { error } = tried;
@@ -75,42 +77,38 @@ async function tryOnce(
   const { signal } = context;
   if (signal.aborted) throwAborted(context);
   const stop = new AbortController();
-  const passOn = () => stop.abort(signal.reason);
-  signal.addEventListener("abort", passOn, { once: true });
-  const timer = tool.timeoutMs === undefined ? undefined : startTimer(tool.name, tool.timeoutMs, stop, clock);
+  let forget = () => {};
   try {
-    const work = () => resultOf(tool, input, contextOf(context, attempt, stop.signal));
-    return { result: await untilAborted(stop.signal, work) };
+    const result = await new Promise<unknown>((resolve, reject) => {
+      // T2. Told first, so that no answer of the tool's to the abort comes before.
+      const end = (reason: unknown) => {
+        reject(reason);
+        stop.abort(reason);
+      };
+      const passOn = () => end(signal.reason);
+      signal.addEventListener("abort", passOn, { once: true });
+      const cancel = limitTime(tool, clock, end);
+      forget = () => {
+        cancel?.();
+        signal.removeEventListener("abort", passOn);
+      };
+      resultOf(tool, input, contextOf(context, attempt, stop.signal)).then(resolve, reject);
+    });
+    return { result };
   } catch (error) {
     if (signal.aborted) throwAborted(context);
     return { error };
   } finally {
-    timer?.abort();
-    signal.removeEventListener("abort", passOn);
+    forget();
   }
 }
 
-/** Ends when the returned controller is aborted; otherwise stops the attempt when its time is over. */
-function startTimer(toolName: string, timeoutMs: number, stop: AbortController, clock: Clock): AbortController {
-  const timer = new AbortController();
-  void clock.sleep(timeoutMs, timer.signal).then(() => {
-    if (timer.signal.aborted) return;
-    const data = { tool: toolName, timeoutMs };
-    stop.abort(new BoughError("limit_exceeded", timedOut(toolName, timeoutMs), { data, retryable: true }));
-  });
-  return timer;
-}
-
-/** T2. What the work gives, or the signal's reason as soon as it is aborted, whatever the work does then. */
-function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    // Before the work begins, so that no answer to the abort comes first.
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", abort));
+/** Ends the attempt when its time is over; what is returned calls that off. */
+function limitTime({ name, timeoutMs }: Tool, clock: Clock, end: (reason: unknown) => void): (() => void) | undefined {
+  if (timeoutMs === undefined) return undefined;
+  return alarm(clock, timeoutMs, () => {
+    const data = { tool: name, timeoutMs };
+    end(new BoughError("limit_exceeded", timedOut(name, timeoutMs), { data, retryable: true }));
   });
 }
 
