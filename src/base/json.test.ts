@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -13,6 +14,7 @@ import {
   type JsonObject,
   mergePatch,
   metadataLimits,
+  ownJson,
   searchText,
 } from "./json.ts";
 
@@ -136,6 +138,22 @@ describe("encodeJson", () => {
     expect(Buffer.from(text).toString()).toBe(text);
     expect(JSON.parse(text)).toEqual({ a: "\ud800" });
   });
+});
+
+test("an own copy of a piece of a large text does not keep the text", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heap = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  const pieces = Array.from({ length: 50 }, (_, i) => {
+    const whole = JSON.parse(`"${"x".repeat(1_000_000)}${i}"`) as string;
+    return ownJson({ page: whole.slice(100, 600) }, "The page", factLimits);
+  });
+  expect(heap() - before).toBeLessThan(20_000_000);
+  expect(pieces.at(-1)).toEqual({ page: "x".repeat(500) });
 });
 
 describe("mergePatch", () => {

@@ -123,7 +123,9 @@ describe("a kept event", () => {
     fc.assert(
       fc.property(json, fc.boolean(), (value, isBare) => {
         const output = { type: "json", value, zero: -0, nothing: undefined };
-        const draft = draftOf("tool.returned", { output: isBare ? Object.assign(Object.create(null), output) : output });
+        const draft = draftOf("tool.returned", {
+          output: isBare ? Object.assign(Object.create(null), output) : output,
+        });
         const { fact, ...stored } = codec.encode(draft);
         expect({ ...fact, seq: 1 }).toStrictEqual(codec.decode({ ...stored, seq: 1 }));
       }),

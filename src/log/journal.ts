@@ -29,7 +29,7 @@ export class Journal {
 
   async append(ref: BranchRef, drafts: readonly Draft[], options: AppendOptions = {}): Promise<Written> {
     const encoded = encodeDrafts(drafts);
-    const { first, claim } = await this.#store.append(ref, encoded, options);
+    const { first, claim } = await this.#store.append(ref, encoded.events, options);
     const written = numberFrom(first, encoded);
     const facts = written.facts as readonly Fact[];
     for (const listener of this.#listeners) listener(ref, written);
@@ -48,19 +48,28 @@ export class Journal {
   }
 }
 
-/** Facts that are about to be written. */
-export function encodeDrafts(drafts: readonly Draft[]): Encoded[] {
-  return drafts.map((draft) => codec.encode(draft));
+/** Facts that are about to be written: what a store is given, and what will be read of it. */
+export interface Encoding {
+  readonly events: readonly NewEvent[];
+  readonly facts: readonly Encoded["fact"][];
+}
+
+export function encodeDrafts(drafts: readonly Draft[]): Encoding {
+  const events: NewEvent[] = [];
+  const facts: Encoded["fact"][] = [];
+  for (const draft of drafts) {
+    const { id, data, fact } = codec.encode(draft);
+    events.push({ id, data });
+    facts.push(fact);
+  }
+  return { events, facts };
 }
 
 /** What was written, as a replay would see it, now that its place is known. Nobody else holds a part of it. */
-export function numberFrom(first: number, written: readonly Encoded[]): Facts {
-  const facts = written.map(({ fact }, i) => {
-    const numbered = fact as { seq: number } & (Fact | UnknownFact);
-    numbered.seq = first + i;
-    return numbered;
-  });
-  return { facts, size: sizeOf(written) };
+export function numberFrom(first: number, { events, facts }: Encoding): Facts {
+  const numbered = facts as readonly ({ seq: number } & (Fact | UnknownFact))[];
+  for (const [i, fact] of numbered.entries()) fact.seq = first + i;
+  return { facts: numbered, size: sizeOf(events) };
 }
 
 function sizeOf(events: readonly NewEvent[]): number {

@@ -71,9 +71,9 @@ export async function createBranch(
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
   const header = { ...named, messages: 0, born } as JsonObject;
-  const events = encodeDrafts([created]);
-  const record = await context.store.createBranch(sessionId, { id: branchId, header, events });
-  context.views.begin({ sessionId, branchId }, numberFrom(1, events));
+  const encoded = encodeDrafts([created]);
+  const record = await context.store.createBranch(sessionId, { id: branchId, header, events: encoded.events });
+  context.views.begin({ sessionId, branchId }, numberFrom(1, encoded));
   return describeBranch(record);
 }
 

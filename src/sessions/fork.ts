@@ -97,7 +97,7 @@ export async function forkBranch(context: Context, request: ForkRequest, change?
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
     header,
-    events: encodeDrafts([forked]),
+    events: encodeDrafts([forked]).events,
   });
   return describeBranch(record);
 }

@@ -45,7 +45,7 @@ export async function createSession(
   const { metadata = {}, state = {} } = checkedPatch(given);
   const born = ids.next();
   const created = encodeDrafts([{ type: "branch.created", id: born, at: clock.now() }]);
-  const branch = { id: mainBranch, header: { messages: 0, born }, events: created };
+  const branch = { id: mainBranch, header: { messages: 0, born }, events: created.events };
   const record = await store.createSession({
     id: sessionId,
     metadata: mergePatch({}, metadata),
