@@ -16,3 +16,9 @@ test("gives the signal's reason when it aborts, or has aborted, whatever the wor
   await expect(waiting).rejects.toBe("enough");
   await expect(untilAborted(controller.signal, new Promise(() => {}))).rejects.toBe("enough");
 });
+
+test("waits for whatever can be awaited, not only for promises", async () => {
+  // biome-ignore lint/suspicious/noThenProperty: it is what this is about
+  const query = { then: (done: (value: number) => void) => queueMicrotask(() => done(7)) };
+  expect(await untilAborted(new AbortController().signal, query as PromiseLike<number>)).toBe(7);
+});

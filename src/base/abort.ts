@@ -1,13 +1,19 @@
 import type { Clock } from "./clock.ts";
 
 /** The work's result, or the signal's reason as soon as it aborts: work that ignores its signal holds nobody up. */
-export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
   });
+}
+
+export function isPromise<T>(value: T): value is T & PromiseLike<Awaited<T>> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
 /** How long, after a run is called off, what should still come to its end is waited for. */

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { alarm, systemClock } from "./clock.ts";
 
 describe("systemClock", () => {
@@ -26,8 +26,27 @@ describe.each([
   ["the system's clock", systemClock],
   ["a clock that only sleeps", { now: systemClock.now, sleep: systemClock.sleep }],
 ])("an alarm of %s", (_, clock) => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
   test("rings after its time", async () => {
     await new Promise<void>((resolve) => alarm(clock, 1, resolve));
+  });
+
+  test("rings in time, or is called off, also beyond what one timer reaches", async () => {
+    vi.useFakeTimers();
+    const days = 24 * 60 * 60 * 1000;
+    const rings: string[] = [];
+    alarm(clock, 60 * days, () => rings.push("60"));
+    const callOff = alarm(clock, 70 * days, () => rings.push("70"));
+    await vi.advanceTimersByTimeAsync(59 * days);
+    expect(rings).toEqual([]);
+    await vi.advanceTimersByTimeAsync(days);
+    expect(rings).toEqual(["60"]);
+    callOff();
+    await vi.advanceTimersByTimeAsync(30 * days);
+    expect(rings).toEqual(["60"]);
   });
 
   test("that was called off does not ring", async () => {

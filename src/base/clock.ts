@@ -31,12 +31,19 @@ export const systemClock: Clock = {
     for (; left > longestMs && !signal?.aborted; left -= longestMs) await rest(longestMs, signal);
     await rest(left, signal);
   },
-  alarm(ms, ring) {
-    // Further away than timers reach it rings too early: nobody is called off that late.
-    const timer = setTimeout(ring, Math.min(ms, longestMs));
-    return () => clearTimeout(timer);
-  },
+  alarm: ringAfter,
 };
+
+function ringAfter(ms: number, ring: () => void): () => void {
+  if (ms > longestMs) {
+    let cancel = ringAfter(longestMs, () => {
+      cancel = ringAfter(ms - longestMs, ring);
+    });
+    return () => cancel();
+  }
+  const timer = setTimeout(ring, ms);
+  return () => clearTimeout(timer);
+}
 
 function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {

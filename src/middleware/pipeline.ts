@@ -9,7 +9,7 @@
 //   P5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
 //       reason, whatever it does or throws later.
 
-import { untilAborted } from "../base/abort.ts";
+import { isPromise, untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import type { ToolOutput } from "../events/index.ts";
 import type { ModelRequest, ModelStream } from "../models/index.ts";
@@ -106,10 +106,6 @@ function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
       throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });
     }
   };
-}
-
-function isPromise(value: unknown): value is Promise<unknown> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** One after another, until one throws or the chain is done with early. */

@@ -4,7 +4,7 @@
 //   A3. A delta only pushes its text; texts are joined when the content is asked for.
 //   A4. What it gives can be stored: calls have names and ids that are their own, inputs pass the log's limits.
 
-import { checkJson, factLimits, type Json, type JsonObject } from "../base/json.ts";
+import { factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
 import type { Part, ToolCallPart } from "../events/index.ts";
 import type { ModelPart, OtherModelPart, Usage } from "./port.ts";
 import { flatUsage } from "./usage.ts";
@@ -195,8 +195,7 @@ function inputOf(text: unknown): Json {
   if (typeof text === "string" && text.trim() === "") return {};
   try {
     const input = typeof text === "string" ? JSON.parse(text) : text;
-    checkJson(input, "The input", inputLimits);
-    return input as Json;
+    return ownJson(input, "The input", inputLimits);
   } catch {
     return String(text);
   }

@@ -1,6 +1,7 @@
 // What a model gets to read of a call: made of a result or of an error. Nothing here throws; what can't be passed on
 // becomes a result that says so.
 
+import { isPromise } from "../base/abort.ts";
 import type { Json } from "../base/json.ts";
 import type { ToolOutput } from "../events/index.ts";
 import { contentPart } from "./content.ts";
@@ -21,10 +22,6 @@ export function outputOf(
   } catch (error) {
     return lost(error);
   }
-}
-
-function isPromise(made: unknown): made is PromiseLike<unknown> {
-  return typeof (made as PromiseLike<unknown> | null | undefined)?.then === "function";
 }
 
 /** The output of a result that nobody says more about: a text is text, everything else is JSON. */
