@@ -21,6 +21,7 @@ import {
   type InterruptOutcome,
   type InterruptRequest,
   interruptRun,
+  type KeptTurn,
   messagesOf,
   type OutputChoice,
   type OutputOf,
@@ -41,6 +42,7 @@ import { lazyStore } from "../sessions/open-store.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
+import { isOfTenant, missingFrom } from "./request.ts";
 import { BackgroundTasks } from "./tasks.ts";
 
 /** Events of one type, or of all for `"*"`. */
@@ -51,7 +53,7 @@ export type EventOf<Type extends BoughEvent["type"] | "*"> = Type extends "*"
 /** A turn that was left open, and the run that took it up, if one did. */
 export interface RecoveredRun extends InterruptedRun {
   readonly run?: Run;
-  /** It was taken up as often as is tried and nothing came of it; `run()` without input still resumes it. */
+  /** It was taken up as often as is tried and failed each time; `run()` without input still resumes it. */
   readonly isGivenUp?: true;
 }
 
@@ -59,6 +61,14 @@ export interface RecoveredRun extends InterruptedRun {
 interface Place {
   readonly context: Context;
   readonly ref: BranchRef;
+}
+
+/** What a run is begun with. */
+interface Launch {
+  readonly scope: Promise<Place>;
+  readonly input: RunInput | undefined;
+  readonly options: RunOptions;
+  readonly fallback: "park" | undefined;
 }
 
 /** An agent: runs on sessions and branches, and all that can be done with those. */
@@ -98,11 +108,12 @@ export class Agent extends Sessions {
       leaving: this.#leaving.signal,
     });
     this.#recovering = new Recovering({
-      id,
       context,
       settings: this.#settings,
       isActive: (runId) => this.#active.has(runId),
-      run: (input, options) => this.run(input, options),
+      isOwn: (left) => left.agentId === id && isOfTenant(options.tenant, left),
+      missing: (left, run) => missingFrom(options, left, run),
+      run: (run, fallback) => this.#launch(undefined, run, fallback),
       warn: (...words) => this.#warn(...words),
     });
   }
@@ -117,9 +128,14 @@ export class Agent extends Sessions {
   ): Run<OutputOf<Output>>;
   run(input?: RunInput, options?: RunOptions): Run;
   run(input?: RunInput, options: RunOptions = {}): Run {
+    return this.#launch(input, options);
+  }
+
+  /** `fallback` is for questions where neither the caller nor the turn says what to do with them. */
+  #launch(input: RunInput | undefined, options: RunOptions, fallback?: "park"): Run {
     const scope = this.#scopeOf(options);
     const work: RunWork<never> = {
-      start: (control) => this.#start(scope, input, options, control),
+      start: (control) => this.#start({ scope, input, options, fallback }, control),
       respond: async (interactionId, answer) => {
         const { context, ref } = await scope;
         await new Sessions(context).answer(ref, interactionId, answer);
@@ -134,32 +150,40 @@ export class Agent extends Sessions {
   }
 
   /**
-   * Answers an interaction, whoever waits for it. When nobody does, because the run was parked or its process is gone, and
-   * nothing else is open, the turn is resumed and its run returned.
+   * Answers an interaction. When no run waits for it, because the run was parked or its process is gone, and nothing else is
+   * open, the turn is resumed as it was asked and its run returned. A turn that was asked with something the log can't keep
+   * is resumed only with options that pass it again.
    */
   async respond(
     scope: Scope,
     interactionId: string,
     answer: JsonObject,
-    options: RunOptions & { by?: string } = {},
+    options: RunOptions = {},
   ): Promise<Run | undefined> {
-    const { by, ...runOptions } = options;
+    const { by } = options;
     const ref = await resolveBranch(this.#context, scope);
     await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
     const [left] = (await findInterrupted(this.#context, ref)).filter(({ branchId }) => branchId === ref.branchId);
     if (!left || left.waitingFor.length > 0) return undefined;
-    return this.run(undefined, { ...runOptions, ...ref });
+    const missing = missingFrom(this.#options, left, options);
+    if (missing.length === 0) return this.run(undefined, { ...options, ...ref });
+    this.#warn(`A turn has its answer and waits for a run that passes ${missing.join(", ")} again:`, { ...ref });
+    return undefined;
   }
 
   /**
-   * Turns of the store that were left open and that nobody works on. Those that can go on are resumed (unless `resume` is
-   * false); those that wait for an answer, or belong to another agent, are only listed.
+   * Turns of the store that were left open and that no run works on. Those that can go on are resumed (unless `resume` is
+   * false). Turns that wait for an answer, belong to another agent, or were asked with something that the log can't keep
+   * (`missing` names it) are only listed; those of another tenant are left out.
    */
   async recover(options: RecoveryOptions & { sessionId?: string; resume?: boolean } = {}): Promise<RecoveredRun[]> {
     const { sessionId, resume = true } = options;
     const found = await findInterrupted(this.#context, sessionId === undefined ? {} : { sessionId });
-    return found.map((left) => {
+    const own = found.filter((left) => isOfTenant(this.#options.tenant, left));
+    return own.map((left) => {
       if (isGivenUp(left, options)) return { ...left, isGivenUp: true };
+      const missing = missingFrom(this.#options, left, options.run ?? {});
+      if (missing.length > 0) return { ...left, missing };
       const run = resume && this.#recovering.takeUp(left, options);
       return run ? { ...left, run } : left;
     });
@@ -258,21 +282,17 @@ export class Agent extends Sessions {
     over.abort();
   }
 
-  async #start(
-    scope: Promise<Place>,
-    input: RunInput | undefined,
-    options: RunOptions,
-    control: RunControl,
-  ): Promise<RunResult<never>> {
+  async #start({ scope, input, options, fallback }: Launch, control: RunControl): Promise<RunResult<never>> {
     // Every tool of a batch listens to it, so that many listeners are no leak.
     setMaxListeners(0, control.controller.signal);
     const { context, ref } = await scope;
     if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
     const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
-    const plan = await planRun(this.#options, this.#settings, base, options);
+    const agent = { options: this.#options, settings: this.#settings, base };
+    const planFor = (kept?: KeptTurn) => planRun(agent, options, { kept, fallback });
     const messages = input === undefined ? undefined : messagesOf(input);
     if (options.signal?.aborted) throw notBegun();
-    const result = await execute({ context, plan, ref, input: messages, control });
+    const result = await execute({ context, settings: this.#settings, planFor, ref, input: messages, control });
     return result as RunResult<never>;
   }
 

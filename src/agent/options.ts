@@ -8,12 +8,27 @@ import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts
 import type { Durable, Limits } from "../runs/index.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 
-export interface AgentOptions {
+/** A Standard Schema: zod, valibot, arktype … */
+export interface ContextSchema<Context = unknown> {
+  readonly "~standard": {
+    readonly types?: { readonly input: unknown; readonly output: Context } | undefined;
+    // biome-ignore lint/suspicious/noExplicitAny: each library has its own type of issue
+    readonly validate: (value: unknown) => any;
+  };
+}
+
+export interface AgentOptions<Context = unknown> {
   /** Kept with every turn, so that a recovery finds the agent's own. */
   readonly id?: string;
   readonly name?: string;
   /** An AI SDK model object, or `"provider/model"`. */
   readonly model: ModelChoice;
+  /** Models that a run may choose by name (`config: { model: "fast" }`), so that a resumed run finds the one it had. */
+  readonly models?: Readonly<Record<string, ModelChoice>>;
+  /** What a run's `context` must fit: tools and hooks get what the schema makes of it. */
+  readonly context?: ContextSchema<Context>;
+  /** The tenant whose turns the agent begins and takes up; it never takes up another one's. Default: any. */
+  readonly tenant?: string;
   readonly instructions?: string;
   /** By name; sources such as MCP servers stand beside sets in a list. */
   readonly tools?: ToolSet | readonly (ToolSet | ToolSource)[];

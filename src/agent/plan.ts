@@ -11,10 +11,12 @@ import {
   permissions,
   repeatedCalls,
 } from "../middleware/index.ts";
-import { type ModelSettings, resolveModel } from "../models/index.ts";
+import { type LanguageModel, type ModelChoice, type ModelSettings, resolveModel } from "../models/index.ts";
+import { mergeRequests } from "../projection/request.ts";
 import {
   type AgentSettings,
   type Durable,
+  type KeptTurn,
   type Limits,
   outputSpecs,
   outputToolChoice,
@@ -22,10 +24,12 @@ import {
   type RunConfig,
   type RunOptions,
   type RunPlan,
+  type Tightening,
 } from "../runs/index.ts";
 import { latestOnly } from "../sessions/index.ts";
 import { prepareTools, type Tool, type ToolSet, type ToolSource, toolSpec } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
+import { bindIdentity, foreignTurn, isOfTenant, keepRequest, readContext, resumeOptions } from "./request.ts";
 import { Tracing } from "./tracing.ts";
 
 /** What does not change from run to run. */
@@ -57,37 +61,80 @@ function tracingOf({ telemetry = true }: AgentOptions, clock: Clock): Tracing | 
   return new Tracing({ recordContent: telemetry !== true && telemetry.recordContent, clock });
 }
 
-/** One run's plan. Nothing is made anew that the run does not change. */
+/** An agent that is ready to run. */
+interface PlannedAgent {
+  readonly options: AgentOptions;
+  readonly settings: AgentSettings;
+  readonly base: AgentBase;
+}
+
+/** One run's plan. Nothing is made anew that the run does not change. A turn that was left open goes on as it was asked. */
 export async function planRun(
-  options: AgentOptions,
-  settings: AgentSettings,
-  base: AgentBase,
-  { config = {}, output, questions, metadata }: RunOptions,
+  { options, settings, base }: PlannedAgent,
+  own: RunOptions,
+  { kept, fallback }: { kept: KeptTurn | undefined; fallback: RunOptions["questions"] | undefined },
 ): Promise<RunPlan> {
-  const limits = config.limits ? checkLimits({ ...settings.limits, ...config.limits }) : settings.limits;
+  if (kept && !isOfTenant(options.tenant, kept)) throw foreignTurn();
+  const identity = kept && !own.identity ? undefined : bindIdentity(options.tenant, own.identity);
+  const said = { ...own, ...(identity && { identity }) };
+  const asked = kept ? resumeOptions(options, kept, said) : said;
+  const { config = {}, output, questions = fallback } = asked;
+  const { metadata, by = identity?.user } = own;
+  const limits = limitsOf(settings, config);
   const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
-  const isOther = config.middleware || config.permissionMode;
+  const isOther = config.middleware || config.permissionMode || config.tighten?.permissionMode;
   const shared = tracing ? base.traced : base.pipeline;
   const pipeline = isOther ? pipelineOf(options, config, tracing) : shared;
-  const equipped = config.tools || config.middleware ? await withExtra(base, config) : base;
+  const isKept = (name: string) => !Object.hasOwn(own.config?.tools ?? {}, name);
+  const equipped = config.tools || config.middleware ? await withExtra(base, config, isKept) : base;
   const instructions = instructionsOf(options, config);
   const outputPlan = output === undefined ? undefined : await planOutput(output);
+  const request = keepRequest(options, said, { tools: ownTools(equipped, own), output: own.output && outputPlan });
+  const wholeRequest = mergeRequests(kept?.request, request);
   return {
     ...settings,
     limits,
-    model: await resolveModel(config.model ?? options.model),
+    model: await modelOf(options, config.model ?? options.model),
     pipeline,
     hasToolHooks: [...(config.middleware ?? []), ...(options.middleware ?? [])].some(isAroundTools),
-    atLimit: config.limits ? limiterOf(options, limits) : base.atLimit,
+    atLimit: limits === settings.limits ? base.atLimit : limiterOf(options, limits),
     tools: equipped.tools,
     ...toolsFor(equipped, config, outputPlan),
     config,
-    settings: { ...options.settings, ...settingsIn(config) },
+    settings: modelSettings({ ...options.settings, ...settingsIn(config) }, config.tighten),
+    runContext: await readContext(options.context, asked.context),
     ...(instructions !== undefined && { instructions }),
     ...(outputPlan && { output: outputPlan }),
     ...(questions && { questions }),
     ...(metadata && { metadata }),
+    ...(by !== undefined && { by }),
+    ...(request && { request }),
+    ...(wholeRequest && { wholeRequest }),
   };
+}
+
+/** A model by the name that the agent gives it, by the provider's, or as it is. */
+function modelOf({ models = {} }: AgentOptions, choice: ModelChoice): Promise<LanguageModel> {
+  const isNamed = typeof choice === "string" && Object.hasOwn(models, choice);
+  return resolveModel(isNamed ? models[choice]! : choice);
+}
+
+/** The tools that a run's caller brings along. */
+function ownTools({ tools }: Pick<AgentBase, "tools">, { config }: RunOptions): Tool[] {
+  return Object.keys(config?.tools ?? {}).flatMap((name) => tools.get(name) ?? []);
+}
+
+function limitsOf(settings: AgentSettings, { limits, tighten }: RunConfig): Limits {
+  if (!limits && !tighten?.limits) return settings.limits;
+  const loosest = { ...settings.limits, ...limits };
+  const bounds = Object.entries(tighten?.limits ?? {}).filter(([, bound]) => bound !== undefined);
+  const tight = bounds.map(([name, bound]) => [name, Math.min(bound, loosest[name as keyof Limits] ?? bound)]);
+  return checkLimits({ ...loosest, ...Object.fromEntries(tight) });
+}
+
+function modelSettings(settings: ModelSettings, { maxOutputTokens: bound }: Tightening = {}): ModelSettings {
+  if (bound === undefined) return settings;
+  return { ...settings, maxOutputTokens: Math.min(bound, settings.maxOutputTokens ?? bound) };
 }
 
 /** What the model is told of tools: the agent's and the run's, and those that take the output. */
@@ -107,7 +154,7 @@ function toolsFor(
 /** What a config says to the model, without what it says to the run. What is undefined is not said: the agent's stays. */
 function settingsIn(config: RunConfig): ModelSettings {
   const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
-  const { limits, middleware, sendReasoning, ...settings } = rest;
+  const { limits, middleware, sendReasoning, tighten, ...settings } = rest;
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
@@ -126,7 +173,7 @@ function isAroundTools(middleware: Middleware): boolean {
 
 /** A run's own middleware is outermost, then the agent's, then what is built in. */
 function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing): Pipeline {
-  const { permissionMode: mode } = config;
+  const mode = modeOf(options, config);
   const own = [...(config.middleware ?? []), ...(options.middleware ?? []), ...(tracing ? [tracing.middleware] : [])];
   const builtIn: Middleware[] = [
     errorLimits(),
@@ -137,19 +184,34 @@ function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing)
   return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);
 }
 
+const strictness = ["allow", "ask", "deny"] as const;
+
+/** The permission mode of a run, where it says one; never looser than `tighten` says. */
+function modeOf({ permissions }: AgentOptions, { permissionMode, tighten }: RunConfig): RunConfig["permissionMode"] {
+  const bound = tighten?.permissionMode;
+  if (bound === undefined) return permissionMode;
+  const mode = permissionMode ?? permissions?.mode ?? "ask";
+  return strictness.indexOf(bound) > strictness.indexOf(mode) ? bound : mode;
+}
+
 /** The agent's tools, and those that a run brings along. */
 async function withExtra(
   base: AgentBase,
   { tools, middleware = [] }: RunConfig,
+  isKept: (name: string) => boolean,
 ): Promise<Pick<AgentBase, "tools" | "toolSpecs">> {
   const extra = await prepareTools([
     ...(tools ? [tools] : []),
     ...middleware.flatMap((each) => (each.tools ? [each.tools] : [])),
   ]);
+  const own = new Map(extra);
   for (const name of extra.keys()) {
-    if (base.tools.has(name)) throw new BoughError("invalid_argument", `The agent has a tool "${name}" already.`);
+    if (!base.tools.has(name)) continue;
+    // The turn brought it along, and the agent has learnt it since.
+    if (isKept(name) && Object.hasOwn(tools ?? {}, name)) own.delete(name);
+    else throw new BoughError("invalid_argument", `The agent has a tool "${name}" already.`);
   }
-  const all = new Map([...base.tools, ...extra]);
+  const all = new Map([...base.tools, ...own]);
   return { tools: all, toolSpecs: [...all.values()].map(toolSpec) };
 }
 

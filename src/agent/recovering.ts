@@ -25,12 +25,16 @@ export interface KeepRecoveringOptions extends RecoveryOptions {
 
 /** What the agent lends to it. */
 export interface Recoverer {
-  readonly id: string | undefined;
   readonly context: Context;
   readonly settings: AgentSettings;
   /** Whether a run of this process is not over. */
   isActive(runId: string): boolean;
-  run(input: undefined, options: RunOptions): Run;
+  /** Whether a turn is this agent's to take up. */
+  isOwn(left: InterruptedRun): boolean;
+  /** Names of what a turn was asked with and neither its log nor these options have. */
+  missing(left: InterruptedRun, options: RunOptions): readonly string[];
+  /** Takes a turn up; `fallback` is for questions where neither the options nor the turn say what to do with them. */
+  run(options: RunOptions, fallback?: "park"): Run;
   warn(...words: unknown[]): void;
 }
 
@@ -49,8 +53,8 @@ const lostRaces = [
 export class Recovering {
   readonly #agent: Recoverer;
   readonly #sweepers = new Set<Sweeper>();
-  /** Turns that were said to be given up. */
-  readonly #givenUp = new Set<string>();
+  /** Turns of which a warning said that they are left alone. */
+  readonly #leftAlone = new Set<string>();
 
   constructor(agent: Recoverer) {
     this.#agent = agent;
@@ -85,38 +89,43 @@ export class Recovering {
   }
 
   /**
-   * The run that takes a turn up. Nothing for one of another agent, one that waits for an answer, one given up, and one that
-   * this process works on, whatever its lease says.
+   * The run that takes a turn up. Nothing for one of another agent or tenant, one that waits for an answer, one given up, one
+   * whose request is not complete, and one that this process works on, whatever its lease says.
    */
-  takeUp(left: InterruptedRun, options: RecoveryOptions): Run | undefined {
-    const { id, isActive, run } = this.#agent;
-    if (left.agentId !== id || left.waitingFor.length > 0 || isGivenUp(left, options)) return undefined;
+  takeUp(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Run | undefined {
+    const { isOwn, isActive, missing, run } = this.#agent;
+    if (!isOwn(left) || left.waitingFor.length > 0 || isGivenUp(left, options)) return undefined;
     if (left.runId !== undefined && isActive(left.runId)) return undefined;
-    return run(undefined, { ...options.run, ...refOf(left) });
+    if (missing(left, options.run ?? {}).length > 0) return undefined;
+    return run({ ...options.run, ...refOf(left) }, fallback);
   }
 
-  /**
-   * Takes up what was found in the background: nobody here would answer a question, so it is left for whoever can. Resolves
-   * when the run is over.
-   */
+  /** Takes up what was found in the background, where no person could answer a question. Resolves when the run is over. */
   #offer(left: InterruptedRun, options: RecoveryOptions): Promise<unknown> | undefined {
-    const run = this.takeUp(left, { ...options, run: { questions: "park", ...options.run } });
-    if (left.agentId === this.#agent.id && isGivenUp(left, options)) this.#giveUp(left);
+    const run = this.takeUp(left, options, "park");
+    if (this.#agent.isOwn(left)) this.#sayLeftAlone(left, options);
     return run?.result.catch((error) => {
       if (lostRaces.some((code) => BoughError.is(error, code))) return;
       this.#agent.warn("A turn could not be recovered:", error);
     });
   }
 
-  #giveUp(left: InterruptedRun): void {
+  /** Says once that a turn is not taken up, and why. */
+  #sayLeftAlone(left: InterruptedRun, options: RecoveryOptions): void {
     const { turnId, attempts } = left;
-    if (this.#givenUp.has(turnId)) return;
-    this.#givenUp.add(turnId);
+    const missing = this.#agent.missing(left, options.run ?? {});
+    const isOver = isGivenUp(left, options);
+    if ((!isOver && missing.length === 0) || this.#leftAlone.has(turnId)) return;
+    this.#leftAlone.add(turnId);
     const { settings, warn } = this.#agent;
     const ref = refOf(left);
+    if (!isOver) {
+      warn(`A turn waits for a run that passes ${missing.join(", ")} again; it is left alone:`, { ...ref, turnId });
+      return;
+    }
     const routing = { ...ref, turnId, agent: settings.stamp, at: settings.clock.now() };
     settings.hub.publish(liveEvent({ type: "limit-reach", limit: "recovery-attempts", value: attempts }, routing));
-    warn(`A turn was taken up ${attempts} times and nothing came of it; it is left alone:`, { ...ref, turnId });
+    warn(`A turn was taken up ${attempts} times and failed each time; it is left alone:`, { ...ref, turnId });
   }
 }
 

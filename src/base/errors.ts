@@ -17,6 +17,8 @@ export type ErrorCode =
   | "turn_open"
   | "nothing_to_save"
   | "nothing_to_resume"
+  | "request_incomplete"
+  | "turn_foreign"
   | "run_active"
   | "epoch_stale"
   | "sequence_conflict"

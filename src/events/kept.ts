@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { JsonObject } from "../base/json.ts";
 import { kept } from "./define.ts";
 import { contentSchema, outputSchema } from "./message.ts";
+import { requestSchema } from "./request.ts";
 
 const id = v.pipe(v.string(), v.nonEmpty());
 const jsonObject = v.custom<JsonObject>(
@@ -80,12 +81,20 @@ const branchReverted = kept(
   }),
 );
 
-const turnStarted = kept(
-  "turn.started",
-  v.strictObject({ runId: v.optional(id), agentId: v.optional(id), metadata: v.optional(jsonObject) }),
-);
+/** Who works on a turn, and how it was asked. */
+const asked = {
+  runId: v.optional(id),
+  agentId: v.optional(id),
+  /** The person or program that asked. */
+  by: v.optional(v.string()),
+  metadata: v.optional(jsonObject),
+  request: v.optional(requestSchema),
+};
 
-const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, runId: v.optional(id), agentId: v.optional(id) }));
+const turnStarted = kept("turn.started", v.strictObject(asked));
+
+/** Carries only what its caller said anew: that overrides what the turn has. */
+const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, ...asked }));
 
 /** A run hands the turn over and leaves it open: nothing is wrong with it, somebody else shall go on. */
 const turnParked = kept(

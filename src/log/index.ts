@@ -5,5 +5,6 @@ export * from "./decide.ts";
 export * from "./hearers.ts";
 export * from "./lines.ts";
 export * from "./refusals.ts";
+export * from "./reserved.ts";
 export * from "./store.ts";
 export * from "./watchers.ts";

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../base/json.ts";
 import type { AgentStamp, Message, NewMessage, Part, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ModelRequest, ModelStream, Usage } from "../models/index.ts";
-import type { RunScope, StateAccess, StateHandle, Tool, ToolSet } from "../tools/index.ts";
+import type { AskedBy, RunScope, StateAccess, StateHandle, Tool, ToolSet } from "../tools/index.ts";
 
 /** A question that becomes a fact and survives a restart. */
 export interface Question {
@@ -49,7 +49,7 @@ export interface HookContext extends RunScope {
 }
 
 /** Before the turn is written; the branch is not held yet, so nothing can be asked here. */
-export interface TurnContext {
+export interface TurnContext extends AskedBy {
   readonly sessionId: string;
   readonly branchId: string;
   readonly agent: AgentStamp;

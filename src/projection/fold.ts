@@ -10,6 +10,7 @@
 import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
 import type { Fact, FactType, Message, UnknownFact } from "../events/index.ts";
+import { mergeRequests } from "./request.ts";
 import { addResult, answerDangling, keepAnswered, replaceMessages } from "./tools.ts";
 import {
   type BranchHeader,
@@ -56,9 +57,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.started"(view, fact) {
     if (view.open) endTurn(view, view.open, interrupted(view, fact, "superseded"));
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
+    if (fact.by ?? fact.metadata ?? fact.request) view.open = { ...view.open, ...askedOf(fact) };
   },
   "turn.resumed"(view, fact) {
     growing(view, fact).runs.push(runOf(fact));
+    if (fact.metadata ?? fact.request) view.open = resumedWith(view.open!, fact);
   },
   "message.added"(view, fact) {
     growing(view, fact).messages.push(messageOf(fact));
@@ -264,6 +267,20 @@ function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined;
   if (agentId) run.agentId = agentId;
   run.startedAt = at;
   return run as RunRecord;
+}
+
+function askedOf({ by, metadata, request }: Fact<"turn.started">): Pick<OpenTurn, "by" | "metadata" | "request"> {
+  return { ...(by !== undefined && { by }), ...(metadata && { metadata }), ...(request && { request }) };
+}
+
+/** Who asked first stays; what a later run said anew overrides what the turn had. */
+function resumedWith(turn: OpenTurn, { metadata, request: anew }: Fact<"turn.resumed">): OpenTurn {
+  const request = mergeRequests(turn.request, anew);
+  return {
+    ...turn,
+    ...(metadata && { metadata: mergePatch(turn.metadata ?? {}, metadata) }),
+    ...(request && { request }),
+  };
 }
 
 function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">): TurnOutcome {

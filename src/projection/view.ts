@@ -1,7 +1,7 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Message } from "../events/index.ts";
+import type { Message, TurnRequest } from "../events/index.ts";
 
 export type TurnStatus = "committed" | "interrupted" | "failed";
 
@@ -38,6 +38,11 @@ export interface OpenTurn {
   readonly from: number;
   readonly startedAt: number;
   readonly runs: readonly RunRecord[];
+  /** The person or program that asked for it. */
+  readonly by?: string;
+  readonly metadata?: JsonObject;
+  /** How it was asked, with what later runs said anew. */
+  readonly request?: TurnRequest;
   readonly messages: readonly Message[];
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;

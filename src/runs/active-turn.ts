@@ -9,12 +9,13 @@ import type { BranchView } from "../projection/index.ts";
 import { saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { Context } from "../sessions/context.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
+import type { AskedBy } from "../tools/index.ts";
 import { progressOf } from "../tools/output.ts";
 import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
 import { Interrupted } from "./endings.ts";
-import { changeSessionState, sessionState } from "./session-state.ts";
+import { changeSessionState, sessionMetadata, sessionState } from "./session-state.ts";
 import { TurnLog } from "./turn-log.ts";
 
 export interface ActiveTurnOptions {
@@ -26,6 +27,8 @@ export interface ActiveTurnOptions {
   readonly resumed: boolean;
   /** State as it was when the branch was taken, with what beforeTurn changed. */
   readonly state: StateBag;
+  /** Who asked for the turn, and with what. */
+  readonly asked: AskedBy;
   /** The turn's facts from before this run. */
   readonly earlier: readonly (Fact | UnknownFact)[];
   /** Whether somebody could answer a question. */
@@ -45,6 +48,7 @@ export class ActiveTurn {
   readonly signal: AbortSignal;
   readonly resumed: boolean;
   readonly state: StateBag;
+  readonly asked: AskedBy;
   readonly abort: ActiveTurnOptions["abort"];
   readonly asking: Asking;
   readonly log: TurnLog;
@@ -82,6 +86,7 @@ export class ActiveTurn {
     this.signal = signal;
     this.resumed = resumed;
     this.state = state;
+    this.asked = options.asked;
     this.abort = options.abort;
     this.#heldUntil = context.clock.now() + plan.leaseMs;
     this.asking = new Asking({
@@ -177,6 +182,8 @@ export class ActiveTurn {
       turnId: held.turnId,
       runId: held.runId,
       agent: plan.stamp,
+      ...this.asked,
+      sessionMetadata: () => sessionMetadata(this.context, held.ref.sessionId),
       signal: this.signal,
       resumed: this.resumed,
       state: this.state,

@@ -14,6 +14,7 @@ import { handedOver, Parked } from "./endings.ts";
 
 interface Asked {
   readonly id: string;
+  readonly kind: Question["kind"];
   readonly callId: string | undefined;
   /** What it shows of its call, as text. */
   readonly shown: string | undefined;
@@ -56,10 +57,10 @@ export class Asking {
   /** Told of every fact of the turn, in order. */
   see(fact: Fact | UnknownFact): void {
     if (fact.type === "interaction.opened") {
-      const { id, callId, expiresAt } = fact;
+      const { id, kind, callId, expiresAt } = fact;
       const gates = fact.kind === "permission" && !fact.key?.startsWith("again") ? fact.callId : undefined;
       const shown = fact.callId === undefined ? undefined : JSON.stringify(fact.request);
-      const asked = { id, callId, shown, gates, expiresAt };
+      const asked = { id, kind, callId, shown, gates, expiresAt };
       this.#asked.set(nameOf(fact), asked);
       this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
@@ -74,6 +75,14 @@ export class Asking {
   isGated(callId: string): boolean {
     for (const { gates } of this.#asked.values()) if (gates === callId) return true;
     return false;
+  }
+
+  /** What a client answered for a call that it was asked to run. */
+  clientAnswer(callId: string): JsonObject | undefined {
+    for (const { kind, callId: about, settled } of this.#asked.values()) {
+      if (kind === "client-tool" && about === callId && settled?.answered) return settled.answer;
+    }
+    return undefined;
   }
 
   /** Closes what is still asked about a call that has its result, such as the question of a tool whose time was over (A4). */

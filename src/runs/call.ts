@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
-import { copyJson, isSameJson, type Json } from "../base/json.ts";
+import { copyJson, isSameJson, type Json, type JsonObject } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolCallContext } from "../middleware/index.ts";
 import { describeError } from "../models/index.ts";
@@ -48,6 +48,9 @@ export async function outputOf(scope: CallScope, call: ToolCallPart): Promise<To
   // It is the answer and no deed, so there is nothing for hooks to allow.
   if (form) return takeOutput(form, call);
   const tool = turn.plan.tools.get(call.toolName);
+  // What a client answered is the result, also where its tool is not known, or not as a client's.
+  const answered = turn.asking.clientAnswer(call.toolCallId);
+  if (answered && (!tool || tool.execute || "problem" in (await tool.parse(call.input)))) return clientOutput(answered);
   if (!tool) return problems.unknownTool(call.toolName, [...turn.plan.tools.keys()]);
   const parsed = await tool.parse(call.input);
   if ("problem" in parsed) return problems.invalidInput(call.toolName, parsed.problem);
@@ -161,8 +164,10 @@ async function askClient(scope: CallScope, call: ToolCallPart, input: Json): Pro
   const { toolCallId: callId, toolName } = call;
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
   const answer = await turn.asking.ask({ kind: "client-tool", callId, request: { toolName, input } });
-  if (!answer.answered) return problems.noClient(toolName, answer.reason);
-  const { output, error } = answer.answer;
+  return answer.answered ? clientOutput(answer.answer) : problems.noClient(toolName, answer.reason);
+}
+
+function clientOutput({ output, error }: JsonObject): ToolOutput {
   if (typeof error === "string") return { type: "error-text", value: error };
   if (error !== undefined && error !== null) return { type: "error-json", value: error };
   // It may be an output as it is; what is none is taken as a plain result.
@@ -189,9 +194,10 @@ function toolContext(
 ): ToolContext {
   const { turn, messages, span } = scope;
   const { toolCallId: callId, toolName } = call;
-  const { sessionId, branchId, turnId, runId, signal, state, emit, checkpoint } = turn.hook;
+  const { sessionId, branchId, turnId, runId, signal, state, emit, checkpoint, sessionMetadata } = turn.hook;
   return {
-    ...{ sessionId, branchId, turnId, runId, signal, state, emit, checkpoint },
+    ...turn.asked,
+    ...{ sessionId, branchId, turnId, runId, signal, state, emit, checkpoint, sessionMetadata },
     callId,
     toolName,
     attempt: 1,

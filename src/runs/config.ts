@@ -3,7 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { AgentStamp, NewMessage, Part } from "../events/index.ts";
+import type { AgentStamp, Identity, NewMessage, Part, TurnRequest } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
@@ -44,9 +44,21 @@ export interface RunConfig extends ModelSettings {
   readonly middleware?: readonly Middleware[];
   /** Which reasoning goes back to the model: that of the turn (default), or all. */
   readonly sendReasoning?: "turn" | "all";
+  /**
+   * Applies only where it is stricter than what holds otherwise: the stricter permission mode (allow < ask < deny), the
+   * lower limit. For options of somebody who may not loosen what the agent allows, such as a server's client.
+   */
+  readonly tighten?: Tightening;
 }
 
-export interface RunOptions<Output extends OutputChoice = OutputChoice> {
+/** Bounds that a run can lower and never raise. */
+export interface Tightening {
+  readonly permissionMode?: "ask" | "allow" | "deny";
+  readonly limits?: Partial<Limits>;
+  readonly maxOutputTokens?: number;
+}
+
+export interface RunOptions<Output extends OutputChoice = OutputChoice, Context = unknown> {
   readonly sessionId?: string;
   readonly branchId?: string;
   /** Instead of ids: a branch in hand. */
@@ -63,6 +75,12 @@ export interface RunOptions<Output extends OutputChoice = OutputChoice> {
   readonly questions?: "wait" | "park" | "deny";
   /** Kept with the turn. */
   readonly metadata?: JsonObject;
+  /** What tools and hooks need to know of this run, as JSON; checked by the agent's `context` schema and kept with the turn. */
+  readonly context?: Context;
+  /** The person or program that asks (default `identity.user`); kept with the turn. */
+  readonly by?: string;
+  /** Tenant, user and scopes of who asks; kept with the turn. */
+  readonly identity?: Identity;
 }
 
 /** Named positions of a branch, taken while it runs. */
@@ -116,6 +134,13 @@ export interface RunPlan extends AgentSettings {
   readonly settings: ModelSettings;
   readonly output?: OutputPlan;
   readonly questions?: "wait" | "park" | "deny";
+  /** What the run's caller said, and a turn that it takes up records anew. */
+  readonly request?: TurnRequest;
+  /** How the turn is asked: what it kept, with the caller's own over it. A new turn records it. */
+  readonly wholeRequest?: TurnRequest;
+  /** The run's context, as the agent's schema gives it. */
+  readonly runContext: unknown;
+  readonly by?: string;
   readonly metadata?: JsonObject;
 }
 

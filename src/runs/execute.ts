@@ -8,30 +8,32 @@ import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
 import { ActiveTurn } from "./active-turn.ts";
 import { complete, endBy, failureOf, type RunResult } from "./close.ts";
-import type { RunPlan } from "./config.ts";
+import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
 import { Interrupted, Lost } from "./endings.ts";
 import { loop } from "./loop.ts";
-import { type OpenedTurn, openTurn } from "./open.ts";
+import { type OpenedTurn, type OpenRequest, openTurn } from "./open.ts";
 import type { RunControl } from "./run.ts";
 
 export interface Execution {
   readonly context: Context;
-  readonly plan: RunPlan;
+  readonly settings: AgentSettings;
+  readonly planFor: OpenRequest["planFor"];
   readonly ref: BranchRef;
   readonly input: readonly NewMessage[] | undefined;
   readonly control: RunControl;
 }
 
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, plan, ref, input, control } = execution;
+  const { context, settings, planFor, ref, input, control } = execution;
   const { controller, runId, mailbox } = control;
-  const { stamp: agent, hub, clock } = plan;
+  const { stamp: agent, hub, clock, leaseMs } = settings;
   const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
   let sender: LiveSender | undefined;
   let isAwaited = true;
   try {
-    const request = { context, plan, ref, runId, emitter, signal: controller.signal };
+    const stamp = { runId, agentId: agent.id, leaseMs };
+    const request = { context, ref, ...stamp, emitter, signal: controller.signal, planFor };
     const opened = await openTurn({ ...request, input });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
@@ -46,7 +48,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
       if (!again) break;
       ({ result } = await work(execution, again, emitter));
     }
-    isAwaited = first.isAwaited || first.result.status !== "completed" || plan.pipeline.beforeTurn !== undefined;
+    isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
     const { status, reason, error } = result;
     const failure = error && { error: { message: error.message, code: error.code } };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
@@ -75,12 +77,13 @@ interface Worked {
 }
 
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
-  const { context, plan, control } = execution;
+  const { context, control } = execution;
+  const { plan } = opened;
   const { signal } = control.controller;
   opened.state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
   const abort = (reason: unknown) => control.controller.abort(reason);
-  const turn = new ActiveTurn({ ...opened, context, plan, emitter, signal, isListenedTo, abort });
+  const turn = new ActiveTurn({ ...opened, context, emitter, signal, isListenedTo, abort });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
   if (turnMs !== undefined) void limitTime(turn, control.controller, turnMs);

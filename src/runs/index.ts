@@ -12,12 +12,15 @@ export {
   type RunOptions,
   type RunPlan,
   type Tasks,
+  type Tightening,
 } from "./config.ts";
 export { execute } from "./execute.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
+export type { KeptTurn } from "./open.ts";
 export {
   type OutputChoice,
   type OutputOf,
+  type OutputPlan,
   type OutputRequest,
   outputSpecs,
   outputToolChoice,

@@ -2,24 +2,35 @@
 
 import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
-import type { Fact, NewMessage, UnknownFact } from "../events/index.ts";
+import { mergePatch } from "../base/json.ts";
+import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { StateBag, TurnContext } from "../middleware/index.ts";
-import type { BranchView } from "../projection/index.ts";
+import type { BranchView, OpenTurn, TurnRecord } from "../projection/index.ts";
+import { mergeRequests } from "../projection/request.ts";
 import { stateOf } from "../projection/view.ts";
 import type { Context } from "../sessions/context.ts";
 import { type HeldTurn, holdTurn, type Opening, openingOf, resumption } from "../sessions/turns.ts";
+import type { AskedBy } from "../tools/index.ts";
 import { stateBag } from "./active-turn.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
 import { notBegun, Parked } from "./endings.ts";
 
-export interface OpenedTurn {
+export interface OpenedTurn extends Decision {
   readonly held: HeldTurn;
   readonly resumed: boolean;
-  readonly state: StateBag;
   /** The turn's facts from before this run. */
   readonly earlier: readonly (Fact | UnknownFact)[];
+}
+
+/** What was decided on the newest view of the branch. */
+interface Decision {
+  readonly plan: RunPlan;
+  readonly asked: AskedBy;
+  readonly state: StateBag;
+  /** Where the turn begins that is taken up; nothing for a new one. */
+  readonly from?: number;
   /** Why it ends before it has its input: what a hook threw that was to see that first. */
   readonly refusal?: Refusal;
 }
@@ -28,52 +39,84 @@ interface Refusal {
   readonly cause: unknown;
 }
 
+/** How a turn that is to go on was asked. */
+export type KeptTurn = Pick<OpenTurn, "request" | "by" | "metadata">;
+
 export interface OpenRequest {
   readonly context: Context;
-  readonly plan: RunPlan;
   readonly ref: BranchRef;
   readonly runId: string;
+  readonly agentId: string | undefined;
+  readonly leaseMs: number;
   /** Nothing: resume. */
   readonly input: readonly NewMessage[] | undefined;
   readonly emitter: Emitter;
   readonly signal: AbortSignal;
+  /** The run's plan: for a new turn, or for one that goes on as it was asked. */
+  readonly planFor: (kept?: KeptTurn) => Promise<RunPlan>;
 }
 
 export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
-  const { context, plan, ref, runId, input } = request;
-  const { id: agentId } = plan.stamp;
-  const { leaseMs, metadata } = plan;
-  const by = { runId, ...(agentId !== undefined && { agentId }) };
-  const options = { ...by, leaseMs };
-  let state: StateBag | undefined;
-  let from: number | undefined;
-  let refusal: Refusal | undefined;
-  const begin = (view: BranchView, messages: readonly NewMessage[], bag: StateBag): Opening => {
-    state = bag;
-    const turn = { ...by, turnId: context.ids.next(), messages, ...(metadata && { metadata }) };
-    return openingOf(context, view, turn);
-  };
-  const rewrite = plan.pipeline.beforeTurn && rewriter(request);
-  const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, (view) => {
-    const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
-    from = undefined;
-    if (input) {
-      if (!rewrite) return begin(view, input, bag);
-      return rewrite(view, bag, input).then((rewritten) => {
-        refusal = rewritten.refusal;
-        return begin(view, rewritten.messages, rewritten.state);
-      });
-    }
-    const opening = resumption(context, view, by);
-    if (!opening) return begin(view, [], isCut(view) ? bag : nothingToResume(ref));
-    state = bag;
-    from = view.open!.from;
-    return opening;
+  const { context, ref, runId, leaseMs, input, planFor } = request;
+  const plan = input && (await planFor());
+  const rewrite = plan?.pipeline.beforeTurn && rewriter(request, plan);
+  let decision: Decision | undefined;
+  const held = await holdTurn(context, ref, { runId, leaseMs, onCached: input !== undefined }, (view) => {
+    const decided = (made: Decision & { opening: Opening }) => {
+      decision = made;
+      return made.opening;
+    };
+    if (!plan) return goOn(request, view).then(decided);
+    const state = bagOf(request, view, plan);
+    if (!rewrite) return decided(begin(request, view, { plan, state, messages: input! }));
+    return rewrite(view, state, input!).then((rewritten) => decided(begin(request, view, { plan, ...rewritten })));
   });
   failpoint("run.turn.begun");
-  const resumed = from !== undefined;
-  const earlier = resumed ? await factsFrom(context, held, from!) : [];
-  return { held, resumed, state: state!, earlier, ...(refusal && { refusal }) };
+  const { from } = decision!;
+  const earlier = from === undefined ? [] : await factsOf(context, ref, { from, before: held.opening[0]!.seq });
+  return { ...decision!, held, resumed: from !== undefined, earlier };
+}
+
+/** Takes up the turn that was left open, or the one that a fork or a revert cut. */
+async function goOn(request: OpenRequest, view: BranchView): Promise<Decision & { opening: Opening }> {
+  const { context, ref, runId, agentId, planFor } = request;
+  const { open } = view;
+  if (!open) {
+    const cut = cutTurn(view) ?? nothingToResume(ref);
+    const plan = await planFor(await requestOf(context, ref, cut));
+    return begin(request, view, { plan, state: bagOf(request, view, plan), messages: [] });
+  }
+  const plan = await planFor(open);
+  const { by, metadata, request: anew } = plan;
+  const opening = resumption(context, view, { runId, agentId, by, metadata, request: anew })!;
+  const first = open.by ?? by;
+  const asked = {
+    ...askedBy(plan),
+    ...(first !== undefined && { by: first }),
+    metadata: mergePatch(open.metadata ?? {}, metadata ?? {}),
+  };
+  return { opening, plan, asked, state: bagOf(request, view, plan), from: open.from };
+}
+
+/** Begins a turn. */
+function begin(
+  { context, runId, agentId }: OpenRequest,
+  view: BranchView,
+  { plan, state, messages, refusal }: Rewritten & { plan: RunPlan },
+): Decision & { opening: Opening } {
+  const { by, metadata, wholeRequest: request } = plan;
+  const turn = { runId, agentId, by, metadata, request, turnId: context.ids.next(), messages };
+  const opening = openingOf(context, view, turn);
+  return { opening, plan, asked: askedBy(plan), state, ...(refusal && { refusal }) };
+}
+
+function askedBy({ runContext, wholeRequest, by, metadata = {} }: RunPlan): AskedBy {
+  const { identity = {} } = wholeRequest ?? {};
+  return { context: runContext, identity, ...(by !== undefined && { by }), metadata };
+}
+
+function bagOf({ context, ref, emitter }: OpenRequest, view: BranchView, plan: RunPlan): StateBag {
+  return stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter });
 }
 
 interface Rewritten {
@@ -87,12 +130,12 @@ interface Rewritten {
  * They are called once, also when something else is written on the branch
  * meanwhile (by one of them, perhaps), and again only when another turn came in between: then they decided on old ground.
  */
-function rewriter({ plan, ref, signal }: OpenRequest) {
+function rewriter({ ref, signal }: OpenRequest, plan: RunPlan) {
   let made: { ground: string; rewritten: Rewritten } | undefined;
   return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
     const ground = JSON.stringify([view.turns.length, view.staged.length, view.open?.id]);
     if (made?.ground === ground) return made.rewritten;
-    const context: TurnContext = { ...ref, agent: plan.stamp, signal, state, input };
+    const context: TurnContext = { ...ref, ...askedBy(plan), agent: plan.stamp, signal, state, input };
     const refusal = await plan.pipeline.beforeTurn?.(context).then(nothing, (cause: unknown) => ({ cause }));
     // Without its input, a turn that is left open could not be resumed.
     if (refusal?.cause instanceof Parked) throw notBegun();
@@ -103,23 +146,34 @@ function rewriter({ plan, ref, signal }: OpenRequest) {
 
 function nothing(): undefined {}
 
-/** The branch ends inside a turn that was cut there by a fork or a revert: a run without input goes on from it. */
-function isCut({ turns, messages }: BranchView): boolean {
+/** The turn that a fork or a revert cut and the branch ends with: a run without input goes on from it. */
+function cutTurn({ turns, messages }: BranchView): TurnRecord | undefined {
   const last = turns.at(-1);
   const isInside = last?.status === "interrupted" && (last.reason === "forked" || last.reason === "reverted");
-  return isInside && messages.at(-1)?.turnId === last.id;
+  return isInside && messages.at(-1)?.turnId === last.id ? last : undefined;
 }
 
 function nothingToResume(ref: BranchRef): never {
   throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
 }
 
-/** The turn's facts up to where this run took it up. */
-async function factsFrom(context: Context, held: HeldTurn, from: number): Promise<readonly (Fact | UnknownFact)[]> {
+/** How a closed turn was asked, by its facts: views keep that of open ones only. */
+async function requestOf(context: Context, ref: BranchRef, { from, to }: TurnRecord): Promise<KeptTurn> {
+  let request: TurnRequest | undefined;
+  for (const fact of await factsOf(context, ref, { from, before: to + 1 })) {
+    if (fact.type === "turn.started" || fact.type === "turn.resumed") request = mergeRequests(request, fact.request);
+  }
+  return request ? { request } : {};
+}
+
+async function factsOf(
+  { journal }: Context,
+  ref: BranchRef,
+  { from, before }: { from: number; before: number },
+): Promise<readonly (Fact | UnknownFact)[]> {
   const facts: (Fact | UnknownFact)[] = [];
-  const before = held.opening[0]!.seq;
   for (let after = from - 1; after < before - 1; ) {
-    const page = await context.journal.read(held.ref, { after, before });
+    const page = await journal.read(ref, { after, before });
     if (page.facts.length === 0) break;
     for (const fact of page.facts) facts.push(fact);
     after = page.facts.at(-1)!.seq;

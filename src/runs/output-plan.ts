@@ -3,6 +3,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import type { KeptOutput } from "../events/index.ts";
 import type { ToolChoice, ToolSpec } from "../models/index.ts";
 import { type InputOf, readSchema, type ToolInput } from "../tools/index.ts";
 import { closed, moved, objectOf, withDefinitions } from "./output-schema.ts";
@@ -44,12 +45,15 @@ export interface OutputForm {
   partial(value: JsonObject): Json | undefined;
 }
 
-export type OutputPlan =
+export type OutputForms =
   | { readonly mode: "native"; readonly form: OutputForm }
   /** By the name of the tool. */
   | { readonly mode: "tool"; readonly forms: ReadonlyMap<string, OutputForm> };
 
-type Schema = Pick<Awaited<ReturnType<typeof readSchema>>, "inputSchema" | "parse">;
+/** The forms, and the schemas as the log keeps them. */
+export type OutputPlan = OutputForms & { readonly kept: KeptOutput };
+
+type Schema = Awaited<ReturnType<typeof readSchema>>;
 
 /** Refuses with `invalid_argument` what no model can be asked for. */
 export async function planOutput(choice: OutputChoice): Promise<OutputPlan> {
@@ -57,13 +61,18 @@ export async function planOutput(choice: OutputChoice): Promise<OutputPlan> {
   const { mode = "native" } = request;
   if (mode !== "native" && mode !== "tool") throw unusable('mode is "native" or "tool"');
   if ("union" in request) return planUnion(await readUnion(request.union), mode);
-  const form = formOf(await readClosed("The output schema", request.schema));
-  return mode === "native" ? { mode, form } : { mode, forms: new Map([[toolName("output"), form]]) };
+  const schema = await readClosed("The output schema", request.schema);
+  const form = formOf(schema);
+  const kept = { mode, schema: schema.inputSchema, ...(schema.isChecked && { checked: true as const }) };
+  return mode === "native" ? { mode, kept, form } : { mode, kept, forms: new Map([[toolName("output"), form]]) };
 }
 
 function planUnion(schemas: readonly (readonly [string, Schema])[], mode: "native" | "tool"): OutputPlan {
-  if (mode === "native") return { mode, form: unionForm(schemas) };
-  return { mode, forms: new Map(schemas.map(([name, schema]) => [toolName(name), named(name, formOf(schema))])) };
+  const union = Object.fromEntries(schemas.map(([name, { inputSchema }]) => [name, inputSchema]));
+  const isChecked = schemas.some(([, schema]) => schema.isChecked);
+  const kept = { mode, union, ...(isChecked && { checked: true as const }) };
+  if (mode === "native") return { mode, kept, form: unionForm(schemas) };
+  return { mode, kept, forms: new Map(schemas.map(([name, each]) => [toolName(name), named(name, formOf(each))])) };
 }
 
 /** What the model is told of the tools that take the output. */
@@ -98,8 +107,8 @@ async function readUnion(union: Readonly<Record<string, ToolInput>>): Promise<(r
 }
 
 async function readClosed(subject: string, schema: ToolInput): Promise<Schema> {
-  const { inputSchema, parse } = await readSchema(subject, schema);
-  return { inputSchema: closed(inputSchema), parse };
+  const { inputSchema, ...rest } = await readSchema(subject, schema);
+  return { ...rest, inputSchema: closed(inputSchema) };
 }
 
 function unusable(why: string): BoughError {

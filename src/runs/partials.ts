@@ -4,7 +4,7 @@
 import type { Json } from "../base/json.ts";
 import { PartialJson } from "../base/partial-json.ts";
 import type { ModelPart } from "../models/index.ts";
-import type { OutputForm, OutputPlan } from "./output-plan.ts";
+import type { OutputForm, OutputForms } from "./output-plan.ts";
 
 /**
  * The text grows by this share between two that are shown. Each carries the whole object, so the number of them has to
@@ -13,7 +13,7 @@ import type { OutputForm, OutputPlan } from "./output-plan.ts";
 const leastShare = 1 / 32;
 
 export class Partials {
-  readonly #plan: OutputPlan;
+  readonly #plan: OutputForms;
   readonly #reader = new PartialJson();
   readonly #unread: string[] = [];
   #form: OutputForm | undefined;
@@ -23,7 +23,7 @@ export class Partials {
   #shownLength = 0;
   #shownChanges = 0;
 
-  constructor(plan: OutputPlan) {
+  constructor(plan: OutputForms) {
     this.#plan = plan;
     if (plan.mode === "native") this.#form = plan.form;
   }

@@ -1,6 +1,7 @@
 // Recovery: which turns of a store were left open, and who could take them up.
 
-import { type BranchRef, branchKey } from "../log/index.ts";
+import type { TurnRequest } from "../events/index.ts";
+import { type BranchRef, branchKey, isReserved } from "../log/index.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
 import { isHeld } from "../sessions/claims.ts";
@@ -15,6 +16,15 @@ export interface InterruptedRun extends BranchRef {
   readonly agentId?: string;
   /** Questions that can still be answered; without one it can go on at once. */
   readonly waitingFor: readonly Interaction[];
+  /** The person or program that asked for it. */
+  readonly by?: string;
+  /** How it was asked. */
+  readonly request?: TurnRequest;
+  /**
+   * Names of what it was asked with and the log can't keep, such as `config.model`; without it the turn is not taken up. Pass
+   * it to `run()`, or to `recover({ run })`.
+   */
+  readonly missing?: readonly string[];
   /** How often it was taken up since something last came of it, without those who handed it over. */
   readonly attempts: number;
 }
@@ -62,6 +72,8 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
     turnId: open.id,
     ...(runId !== undefined && { runId }),
     ...(agentId !== undefined && { agentId }),
+    ...(open.by !== undefined && { by: open.by }),
+    ...(open.request && { request: open.request }),
     waitingFor: view.interactions.filter((each) => each.turnId === open.id && !isOver(each, now)),
     attempts: open.runs.length > 1 ? await countAttempts(context, ref, open.from) : 0,
   };
@@ -97,7 +109,8 @@ async function* sessionIds({ store }: Context, activeSince = 0): AsyncGenerator<
     const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
     for (const { id, activeAt } of page.sessions) {
       if (activeAt < activeSince) return;
-      yield id;
+      // A server keeps its tenants' sessions under such ids: only the tenant's own agents take their turns up.
+      if (!isReserved(id)) yield id;
     }
     cursor = page.cursor;
   } while (cursor !== undefined);

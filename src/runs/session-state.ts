@@ -10,6 +10,10 @@ export async function sessionState(context: Context, sessionId: string): Promise
   return (await getSession(context, sessionId)).state;
 }
 
+export async function sessionMetadata(context: Context, sessionId: string): Promise<JsonObject> {
+  return (await getSession(context, sessionId)).metadata;
+}
+
 /** Decides a merge patch on the newest state and writes it; decides again when somebody else wrote in between. */
 export async function changeSessionState(
   context: Context,

@@ -12,7 +12,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
-import { type BranchRef, branchKey, type RunClaim } from "../log/index.ts";
+import { type BranchRef, branchKey, isReserved, type RunClaim } from "../log/index.ts";
 import type { Context } from "../sessions/context.ts";
 import { describeOpen, findInterrupted, type InterruptedRun } from "./recovery.ts";
 
@@ -117,6 +117,7 @@ export class Sweeper {
     const before = this.#claims;
     this.#claims = new Map();
     return claims.filter((claim) => {
+      if (isReserved(claim.sessionId)) return false;
       const { epoch, expiresAt, owner, runId } = claim;
       const key = branchKey(claim);
       const last = before.get(key);

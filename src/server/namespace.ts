@@ -9,6 +9,7 @@ import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { decodeCursor, encodeCursor } from "../log/cursor.ts";
 import { refuse } from "../log/refusals.ts";
+import { reservedMark as ownMark } from "../log/reserved.ts";
 import type {
   AppendOptions,
   BranchRecord,
@@ -27,7 +28,6 @@ import type {
   Store,
 } from "../log/store.ts";
 
-const ownMark = "~";
 const namespaceKey = "~namespace";
 
 /** A name from its parts; different parts never give the same name. */

@@ -7,7 +7,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart } from "../events/index.ts";
+import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart, TurnRequest } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
@@ -165,6 +165,15 @@ async function loadToAppend({ views }: Context, ref: BranchRef): Promise<{ view:
   return { view, expected: { expectedSeq: view.seq } };
 }
 
+/** Who works on a turn, and how it was asked. */
+interface TurnStamp {
+  readonly runId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly by?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly request?: TurnRequest | undefined;
+}
+
 /** How a turn is taken up: the first facts, of the turn named. */
 export interface Opening {
   readonly turnId: string;
@@ -175,7 +184,7 @@ export interface Opening {
 export function openingOf(
   context: Context,
   { open }: Pick<BranchView, "open">,
-  turn: { turnId: string; messages: readonly NewMessage[] } & Pick<TurnOptions, "runId" | "agentId" | "metadata">,
+  turn: { turnId: string; messages: readonly NewMessage[] } & TurnStamp,
 ): Opening {
   const { turnId, messages } = turn;
   const drafts: Draft[] = open ? [interrupted(context, open.id)] : [];
@@ -185,7 +194,9 @@ export function openingOf(
     type: "turn.started",
     runId: turn.runId || undefined,
     agentId: turn.agentId || undefined,
+    by: turn.by,
     metadata: turn.metadata || undefined,
+    request: turn.request,
   });
   addMessages(drafts, context, turnId, messages);
   return { turnId, drafts };
@@ -195,11 +206,11 @@ export function openingOf(
 export function resumption(
   context: Context,
   { open }: Pick<BranchView, "open">,
-  { runId, agentId }: Pick<TurnOptions, "runId" | "agentId">,
+  { runId, agentId, by, metadata, request }: TurnStamp,
 ): Opening | undefined {
   if (!open) return undefined;
-  const by = { ...(runId && { runId }), ...(agentId && { agentId }) };
-  return { turnId: open.id, drafts: [{ ...stamp(context), type: "turn.resumed", turnId: open.id, ...by }] };
+  const how = { runId: runId || undefined, agentId: agentId || undefined, by, metadata, request };
+  return { turnId: open.id, drafts: [{ ...stamp(context), type: "turn.resumed", turnId: open.id, ...how }] };
 }
 
 export class HeldTurn implements TurnWriter {

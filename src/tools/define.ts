@@ -7,13 +7,13 @@ type ResultOf<Returned> =
   Awaited<Returned> extends AsyncIterable<infer Yielded> ? Exclude<Yielded, void> : Awaited<Returned>;
 
 /** A tool as `defineTool` takes it and gives it back; its name is its key in the tool set. */
-export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unknown> = {
+export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unknown, Context = unknown> = {
   /** What the model is told about it. */
   readonly description?: string;
   /** What it takes. */
   readonly input: Input;
   /** Does the work. Absent: the connected client does. Values that an async generator yields are shown as progress. */
-  readonly execute?: (input: InputOf<Input>, context: ToolContext) => Returned;
+  readonly execute?: (input: InputOf<Input>, context: ToolContext<Context>) => Returned;
   /** What a second run after a crash would mean (default "retry"). */
   readonly effect?: ToolEffect;
   /** Whether somebody has to allow a call (default false). */
@@ -23,7 +23,10 @@ export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unkno
   /** Whether it is tried again when it fails (default: not). */
   readonly retry?: ToolRetry;
   /** Finds out after a crash what a call did. */
-  readonly reconcile?: (input: InputOf<Input>, context: ToolContext) => ReconcileAnswer | Promise<ReconcileAnswer>;
+  readonly reconcile?: (
+    input: InputOf<Input>,
+    context: ToolContext<Context>,
+  ) => ReconcileAnswer | Promise<ReconcileAnswer>;
   /** What the model gets to read (default: text as text, everything else as JSON). */
   readonly toOutput?: (
     result: ResultOf<Returned>,
@@ -33,9 +36,12 @@ export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unkno
 
 type ReconcileAnswer = ToolOutput | "not-executed" | undefined;
 
-/** Gives a tool its types: `execute` gets what the input schema makes of the model's arguments. */
-export function defineTool<Input extends ToolInput, Returned = unknown>(
-  definition: ToolDefinition<Input, Returned>,
-): ToolDefinition<Input, Returned> {
+/**
+ * Gives a tool its types: `execute` gets what the input schema makes of the model's arguments. A tool that reads the run's
+ * `context` says its type: `execute(input, { context }: ToolContext<MyContext>)`.
+ */
+export function defineTool<Input extends ToolInput, Returned = unknown, Context = unknown>(
+  definition: ToolDefinition<Input, Returned, Context>,
+): ToolDefinition<Input, Returned, Context> {
   return definition;
 }

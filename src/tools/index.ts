@@ -1,6 +1,7 @@
 // Tools: what a model may call.
 
 export { defineTool, type ToolDefinition } from "./define.ts";
+export { checkedBySchema } from "./json-schema.ts";
 export type * from "./port.ts";
 export { prepareTools, toolSpec } from "./prepare.ts";
 export * as problems from "./problems.ts";

@@ -2,7 +2,7 @@
 // tool is given while it runs.
 
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Message, ToolOutput } from "../events/index.ts";
+import type { Identity, Message, ToolOutput } from "../events/index.ts";
 
 /**
  * What it means to run a call a second time after a crash: "retry" (run again, the call id is the idempotency key),
@@ -44,18 +44,32 @@ export interface StateAccess {
   update<T extends Json>(handle: StateHandle<T>, change: (value: T) => T): Promise<T>;
 }
 
+/** Who asked for a turn, and with what. The turn keeps all of it, so a resumed run sees the same. */
+export interface AskedBy<Context = unknown> {
+  /** The run's `context`, as the agent's schema gives it. */
+  readonly context: Context;
+  /** Tenant, user and scopes, as the server's `auth` or the calling program said. */
+  readonly identity: Identity;
+  /** The person or program that asked. */
+  readonly by?: string;
+  /** The turn's own metadata. */
+  readonly metadata: JsonObject;
+}
+
 /** Which run a hook or a tool works for. */
-export interface RunScope {
+export interface RunScope<Context = unknown> extends AskedBy<Context> {
   readonly sessionId: string;
   readonly branchId: string;
   readonly turnId: string;
   readonly runId: string;
+  /** Reads the session's metadata. */
+  sessionMetadata(): Promise<JsonObject>;
   /** Aborts when the run is interrupted, parked or taken over. */
   readonly signal: AbortSignal;
 }
 
 /** What a tool is given beside its input. */
-export interface ToolContext extends RunScope {
+export interface ToolContext<Context = unknown> extends RunScope<Context> {
   readonly callId: string;
   readonly toolName: string;
   /** 1, and more when the call is tried again. */
@@ -81,6 +95,8 @@ export interface Tool {
   readonly description?: string;
   /** JSON Schema of the input, as the model is told. */
   readonly inputSchema: JsonObject;
+  /** `parse` has a validator behind it. */
+  readonly isChecked: boolean;
   readonly effect: ToolEffect;
   readonly permission: PermissionRule;
   readonly timeoutMs?: number;

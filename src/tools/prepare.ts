@@ -97,6 +97,7 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
     name,
     ...(description !== undefined && { description }),
     inputSchema,
+    isChecked,
     parse: isChecked ? parse : (input) => (isObject(input) ? parse(input) : notAnObject),
     effect,
     permission: permissionOf(given),

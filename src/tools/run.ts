@@ -136,8 +136,10 @@ async function lastOf(values: AsyncIterable<unknown>, { signal, progress }: Tool
  */
 function contextOf(context: ToolContext, attempt: number, signal: AbortSignal) {
   const { sessionId, branchId, turnId, runId, callId, toolName, messages, state } = context;
+  const { context: given, identity, by, metadata, sessionMetadata } = context;
   return {
     ...{ sessionId, branchId, turnId, runId, callId, toolName, messages, state, signal },
+    ...{ context: given, identity, metadata, sessionMetadata, ...(by !== undefined && { by }) },
     ...{ toolCallId: callId, abortSignal: signal },
     attempt: context.attempt + attempt - 1,
     emit: (name, data) => context.emit(name, data),

@@ -45,6 +45,8 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   turn_open: answer(409, "A turn is open."),
   nothing_to_save: answer(409, "There is nothing to save."),
   nothing_to_resume: answer(409, "There is nothing to resume."),
+  request_incomplete: answer(409, "The turn was asked with something that has to be passed again."),
+  turn_foreign: answer(404, "There is no such turn."),
   run_active: answer(409, "A run is active on the branch."),
   epoch_stale: answer(409, "Another run has the branch."),
   sequence_conflict: answer(409, "The branch has moved on."),

@@ -29,6 +29,9 @@ type Answering = (question: Question) => JsonObject | Answer;
 
 let runs = 0;
 
+/** A run without context, identity and metadata. */
+const nothingAsked = { context: undefined, identity: {}, metadata: {}, sessionMetadata: async () => ({}) };
+
 export class FakeRun {
   readonly asked: Question[] = [];
   readonly stopped: string[] = [];
@@ -57,6 +60,7 @@ export class FakeRun {
     this.hook = {
       ...{ sessionId: "s", branchId: "main", turnId: "t", runId: `run-${++runs}`, resumed },
       signal: this.abort.signal,
+      ...nothingAsked,
       agent: { id: "a1", name: "helper", chain: [], depth: 0 },
       state: this.bag,
       emit: (name, data) => this.emitted.push([name, data]),
@@ -95,6 +99,7 @@ export class FakeRun {
   toolContext(ask: ToolContext["ask"] = async () => "yes"): ToolContext {
     const { state, emit, checkpoint, sessionId, branchId, turnId, runId, signal } = this.hook;
     return {
+      ...nothingAsked,
       ...{ state, emit, checkpoint, sessionId, branchId, turnId, runId, signal, ask },
       ...{ callId: "call-1", toolName: "tool", attempt: 1, messages: [] },
       progress() {},
@@ -129,6 +134,7 @@ export function fakeTool(fields: Partial<Tool> = {}): Tool {
   return {
     name: "send",
     inputSchema: { type: "object" },
+    isChecked: false,
     effect: "retry",
     permission: true,
     parse: async (value) => ({ value }),

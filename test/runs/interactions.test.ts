@@ -265,7 +265,7 @@ describe("a turn handed over while it waits", () => {
     const agent = await anAgent({ model: removesThenTells("x"), tools, store });
     await agent.run("go", { ...s, questions: "park" }).result;
     const [question] = await openQuestions(agent);
-    expect((await agent.run(undefined, s).result).status).toBe("completed");
+    expect((await agent.run(undefined, { ...s, questions: "deny" }).result).status).toBe("completed");
     expect(ran).toEqual([]);
     await refused(agent.answer(s, question!.id, { approved: true }), "interaction_closed", { why: "expired" });
   });
