@@ -75,6 +75,8 @@ interface Launch {
 export class Agent extends Sessions {
   readonly id: string | undefined;
   readonly name: string | undefined;
+  /** The names of the models that a run can choose. */
+  readonly models: readonly string[];
   readonly #options: AgentOptions;
   readonly #context: Context;
   readonly #settings: AgentSettings;
@@ -96,6 +98,7 @@ export class Agent extends Sessions {
     super(context);
     this.id = id;
     this.name = name;
+    this.models = Object.keys(options.models ?? {});
     this.#options = options;
     this.#context = context;
     // Every question that waits listens to it.

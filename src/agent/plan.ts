@@ -12,7 +12,7 @@ import {
   repeatedCalls,
 } from "../middleware/index.ts";
 import { type LanguageModel, type ModelChoice, type ModelSettings, resolveModel } from "../models/index.ts";
-import { mergeRequests } from "../projection/request.ts";
+import { mergeRequests, permissionModes } from "../projection/request.ts";
 import {
   type AgentSettings,
   type Durable,
@@ -184,14 +184,12 @@ function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing)
   return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);
 }
 
-const strictness = ["allow", "ask", "deny"] as const;
-
 /** The permission mode of a run, where it says one; never looser than `tighten` says. */
 function modeOf({ permissions }: AgentOptions, { permissionMode, tighten }: RunConfig): RunConfig["permissionMode"] {
   const bound = tighten?.permissionMode;
   if (bound === undefined) return permissionMode;
   const mode = permissionMode ?? permissions?.mode ?? "ask";
-  return strictness.indexOf(bound) > strictness.indexOf(mode) ? bound : mode;
+  return permissionModes.indexOf(bound) > permissionModes.indexOf(mode) ? bound : mode;
 }
 
 /** The agent's tools, and those that a run brings along. */

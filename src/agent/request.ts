@@ -4,6 +4,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkedObject, factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
 import type { Identity, KeptOutput, KeptTool, TurnRequest } from "../events/index.ts";
+import { tightest } from "../projection/request.ts";
 import type { KeptTurn, OutputChoice, OutputPlan, RunConfig, RunOptions } from "../runs/index.ts";
 import { type AnyTool, checkedBySchema, type Tool, type ToolInput, type ToolSet } from "../tools/index.ts";
 import type { AgentOptions } from "./options.ts";
@@ -147,7 +148,7 @@ function restoreConfig({ config = {}, tools = {} }: TurnRequest, own: RunConfig)
     ...kept,
     ...said,
     ...(kept.limits && own.limits && { limits: { ...kept.limits, ...own.limits } }),
-    ...(kept.tighten && own.tighten && { tighten: { ...kept.tighten, ...own.tighten } }),
+    ...(kept.tighten && own.tighten && { tighten: tightest(kept.tighten as JsonObject, own.tighten as JsonObject) }),
     ...(kept.headers && own.headers && { headers: { ...kept.headers, ...own.headers } }),
     ...(Object.keys(all).length > 0 && { tools: all }),
   };

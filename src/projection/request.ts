@@ -1,10 +1,7 @@
 // Requests of one turn, one after the other: what a later run says anew overrides what the turn has.
 
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type { TurnRequest } from "../events/index.ts";
-
-/** Options of `config` that are merged by key; all others are replaced. */
-const mergedKeys = ["limits", "tighten"] as const;
 
 /** The request of a turn after another run said more. What either can't keep is named, unless the later one says it in JSON. */
 export function mergeRequests(
@@ -30,13 +27,36 @@ function mergeConfigs(
   second: JsonObject = {},
   unkept: ReadonlySet<string> = new Set(),
 ): JsonObject {
-  const merged: JsonObject = { ...without(first, "config.", unkept), ...second };
-  for (const key of mergedKeys) {
-    if (first[key] !== undefined && second[key] !== undefined) {
-      merged[key] = { ...(first[key] as JsonObject), ...(second[key] as JsonObject) };
-    }
+  const both = (key: string) => isObject(first[key]) && isObject(second[key]);
+  return {
+    ...without(first, "config.", unkept),
+    ...second,
+    ...(both("limits") && { limits: { ...(first.limits as JsonObject), ...(second.limits as JsonObject) } }),
+    ...(both("tighten") && { tighten: tightest(first.tighten as JsonObject, second.tighten as JsonObject) }),
+  };
+}
+
+/** From the loosest to the strictest. */
+export const permissionModes = ["allow", "ask", "deny"] as const;
+
+/** The stricter permission mode and the lower of all numbers: what only tightens is never loosened by who comes later. */
+export function tightest(first: JsonObject, second: JsonObject): JsonObject {
+  const bound: JsonObject = { ...first };
+  for (const [key, value] of Object.entries(second)) {
+    const other = first[key];
+    if (isObject(value) && isObject(other)) bound[key] = tightest(other, value);
+    else if (typeof value === "number" && typeof other === "number") bound[key] = Math.min(value, other);
+    else if (other === undefined || strictness(value) > strictness(other)) bound[key] = value;
   }
-  return merged;
+  return bound;
+}
+
+function strictness(mode: Json): number {
+  return permissionModes.indexOf(mode as (typeof permissionModes)[number]);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The entries that no unkept name replaces. */

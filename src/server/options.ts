@@ -6,6 +6,7 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import type { ToolSet } from "../tools/index.ts";
 import type { Authenticate } from "./auth.ts";
+import type { AllowedConfig } from "./client-config.ts";
 
 export interface ServerLimits {
   /** Bytes of a JSON body (default 1 MiB). */
@@ -66,6 +67,11 @@ export interface ServerOptions {
   /** Origins whose pages may ask (default none but the server's own). */
   readonly origins?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
+  /**
+   * What clients may set freely in a run's `config` (default nothing). Without it a client can only tighten: a stricter
+   * permission mode (allow < ask < deny), lower limits, no instructions, no model.
+   */
+  readonly allowConfig?: readonly AllowedConfig[];
   /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
   readonly definitions?: {
     readonly tools?: ToolSet;

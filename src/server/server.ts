@@ -153,12 +153,19 @@ export class Server {
   #tenant(name: string): Tenant {
     const known = this.#tenants.get(name);
     if (known) return known;
-    const { agents = {}, definitions = {}, logger = console, clock = systemClock, auth } = this.#options;
+    const {
+      agents = {},
+      definitions = {},
+      allowConfig = [],
+      logger = console,
+      clock = systemClock,
+      auth,
+    } = this.#options;
     if (auth && (name === "" || name.length > 64)) {
       throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
     }
     const { limits } = this;
-    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, logger });
+    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, allowConfig, logger });
     this.#tenants.set(name, tenant);
     tenant.recover();
     return tenant;

@@ -12,11 +12,14 @@ import type { JsonObject } from "../base/json.ts";
 import type { NewMessage, Part } from "../events/index.ts";
 import { branchKey } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import type { Run, RunConfig } from "../runs/index.ts";
+import type { Run, RunOptions } from "../runs/index.ts";
 import { holdBranch } from "../sessions/branches.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
+import { checkedBySchema } from "../tools/index.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
+import type { Identity } from "./auth.ts";
+import { type AllowedConfig, clientConfig } from "./client-config.ts";
 import { heldBy } from "./pictures.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -24,6 +27,8 @@ export interface Submission {
   readonly agent: Agent;
   readonly ref: BranchRef;
   readonly body: InputBody;
+  /** Who asks. */
+  readonly identity: Identity;
   /** The idempotency key. */
   readonly key?: string;
 }
@@ -33,8 +38,8 @@ interface Prepared {
   readonly ref: BranchRef;
   readonly inputId: string;
   readonly messages: readonly NewMessage[] | undefined;
-  readonly config: RunConfig | undefined;
-  readonly metadata: JsonObject;
+  /** How the run is asked. */
+  readonly options: RunOptions;
   /** Of an input with a key. */
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
@@ -48,6 +53,7 @@ const fingerprintKey = "inputFingerprint";
 export class Submissions {
   readonly #context: Context;
   readonly #limits: { readonly runs: number; readonly queue: number };
+  readonly #allowConfig: readonly AllowedConfig[];
   readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
   readonly #queues = new Map<string, Prepared[]>();
@@ -61,10 +67,12 @@ export class Submissions {
   constructor(options: {
     context: Context;
     limits: { readonly runs: number; readonly queue: number };
+    allowConfig: readonly AllowedConfig[];
     warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
     this.#limits = options.limits;
+    this.#allowConfig = options.allowConfig;
     this.#warn = options.warn;
   }
 
@@ -133,17 +141,19 @@ export class Submissions {
     this.#queues.clear();
   }
 
-  #prepare({ agent, ref, body }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
-    const config = body.config as RunConfig | undefined;
-    return {
-      agent,
-      ref,
-      inputId,
-      messages: messagesOf(body, inputId),
-      config,
-      metadata: { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) },
-      ...(keyed && { keyed }),
+  #prepare({ agent, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
+    const config = clientConfig(body.config, this.#allowConfig, agent);
+    const { output, context } = body;
+    const metadata: JsonObject = { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) };
+    const options: RunOptions = {
+      identity,
+      questions: "wait",
+      ...(config && { config }),
+      ...(output && { output: { ...modeOf(output), schema: checkedBySchema(output.schema) } }),
+      ...(context !== undefined && { context }),
+      ...(Object.keys(metadata).length > 0 && { metadata }),
     };
+    return { agent, ref, inputId, messages: messagesOf(body, inputId), options, ...(keyed && { keyed }) };
   }
 
   async #findInput(ref: BranchRef, inputId: string, fingerprint: string): Promise<InputAnswer | undefined> {
@@ -209,15 +219,14 @@ export class Submissions {
   }
 
   /** Starts it and waits until it has the branch; whatever kept it from that is thrown. */
-  async #start({ agent, ref, messages, config, metadata }: Prepared): Promise<string> {
+  async #start({ agent, ref, messages, options }: Prepared): Promise<string> {
     if (this.#over.signal.aborted) throw new BoughError("store_closed", "The server is closing.");
     if (this.#active.size + this.#starting >= this.#limits.runs) {
       throw new Refusal("rate_limited", "Too many runs are active.", { retryAfterMs: 1000 });
     }
-    const kept = Object.keys(metadata).length > 0 ? { metadata } : {};
     this.#starting++;
     try {
-      const run = agent.run(messages, { ...ref, ...kept, questions: "wait", ...(config && { config }) });
+      const run = agent.run(messages, { ...options, ...ref });
       await begun(run);
       this.#track(ref, run);
       return run.runId;
@@ -275,6 +284,10 @@ export class Submissions {
       else return;
     }
   }
+}
+
+function modeOf({ mode }: NonNullable<InputBody["output"]>): { mode?: "native" | "tool" } {
+  return mode === undefined ? {} : { mode };
 }
 
 /** The first message has the input's id. Nothing, or an empty text or list, resumes. */

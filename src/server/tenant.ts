@@ -34,6 +34,7 @@ export interface TenantOptions {
   readonly agents: Readonly<Record<string, Agent | AgentOptions>>;
   readonly limits: ServerLimits;
   readonly definitions: NonNullable<ServerOptions["definitions"]>;
+  readonly allowConfig: NonNullable<ServerOptions["allowConfig"]>;
   readonly logger: Pick<Console, "warn">;
 }
 
@@ -72,6 +73,7 @@ export class Tenant {
     this.submissions = new Submissions({
       context: this.context,
       limits,
+      allowConfig: options.allowConfig,
       warn: (message, error) => logger.warn(message, error),
     });
     const rows = new Sessions(createContext(new NamespacedStore(store, namespaceOf("agents", name)), { clock }));
@@ -151,8 +153,8 @@ export class Tenant {
   #given(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     if (given instanceof Agent) return given;
-    const { clock, logger } = this.#options;
-    return createAgent({ clock, logger, ...given, id: agentId, store: this.#store });
+    const { clock, logger, name: tenant } = this.#options;
+    return createAgent({ clock, logger, ...given, id: agentId, store: this.#store, tenant });
   }
 
   #fromDefinition({ id, name, config }: Definition): Agent {
@@ -163,6 +165,7 @@ export class Tenant {
       model: this.#definitions.model(model),
       tools: this.#definitions.tools(tools),
       store: this.#store,
+      tenant: this.#options.name,
       clock,
       logger,
       ...(name !== undefined && { name }),
@@ -177,7 +180,7 @@ export class Tenant {
     const known = this.#built.get(agentId);
     if (known) return known.agent;
     agent.subscribe("*", (event) => this.feeds.emitted(event));
-    agent.keepRecovering({ ...this.#pace(), run: { questions: "wait" } });
+    agent.keepRecovering(this.#pace());
     this.#built.set(agentId, { agent, ...(version !== undefined && { version }) });
     return agent;
   }

@@ -79,10 +79,13 @@ const settings = {
   seed: v.optional(count),
 };
 
-/** How one run differs from its agent; only what JSON can say and a client may decide. */
+/** How one run differs from its agent. A server applies permission mode and limits only where they are stricter than its own. */
 const runConfigSchema = v.strictObject({
   ...settings,
+  /** These three only where the server's program allows them. */
+  instructions: v.optional(text(65_536)),
   addInstructions: v.optional(text(65_536)),
+  model: v.optional(v.pipe(text(256), v.minLength(1))),
   permissionMode: v.optional(v.picklist(["ask", "allow", "deny"])),
   limits: v.optional(limits),
 });
@@ -93,6 +96,10 @@ const inputFields = {
   /** What to do while another run is active (default "reject"). */
   ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
   config: v.optional(runConfigSchema),
+  /** JSON Schema that the answer must fit, and how the model is asked for it (default "native"). */
+  output: v.optional(v.strictObject({ schema: object, mode: v.optional(v.picklist(["native", "tool"])) })),
+  /** What the agent's tools and hooks need to know of this run; the agent's own schema checks it. */
+  context: v.optional(v.any()),
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };

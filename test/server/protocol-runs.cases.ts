@@ -251,7 +251,7 @@ export function describeRuns(open: OpenStore): void {
     test("5.10 a run's config is checked, and files are never addresses", async () => {
       const g = await start(["One."]);
       const submit = (body: object) => g.ask("POST", `${scope}/inputs`, body);
-      expectProblem(await submit({ input: "Hi", config: { model: "openai/gpt" } }), 400, "invalid_argument");
+      expectProblem(await submit({ input: "Hi", config: { tools: {} } }), 400, "invalid_argument");
       expectProblem(await submit({ input: "Hi", config: { limits: { iterations: 0 } } }), 400, "invalid_argument");
       for (const data of ["http://169.254.169.254/", "file:///etc/passwd", " https://x", "//x.example/y", "%%%", ""]) {
         const input = [{ type: "file", data, mediaType: "image/png" }];

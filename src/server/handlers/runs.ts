@@ -62,8 +62,8 @@ export const runHandlers = {
 
 export async function submit(exchange: Exchange, body: InputBody, key: string | undefined) {
   const agent = await exchange.agent();
-  const { tenant, ref } = exchange;
-  return tenant.submissions.submit({ agent, ref, body, ...(key !== undefined && { key }) });
+  const { tenant, ref, identity } = exchange;
+  return tenant.submissions.submit({ agent, ref, body, identity, ...(key !== undefined && { key }) });
 }
 
 export async function interrupt(exchange: Exchange, body: InterruptBody) {
@@ -83,7 +83,7 @@ export async function respond(
   if (kind !== undefined && Object.hasOwn(answers, kind)) parse(answers[kind]!, answer);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = user === undefined ? {} : { by: user };
-  const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
+  const run = await agent.respond(ref, interactionId, answer, by);
   const runId = run && (await tenant.submissions.takenUp(ref, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
 }
