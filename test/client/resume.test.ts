@@ -140,7 +140,7 @@ test.each(transports)(
   async (transport) => {
     const path = join(await placeForFiles(), "bough.db");
     const start = async (text: string, isSecond: boolean) => {
-      const g = await given([text], { store: await sqliteStore(path), isSecond, token: "t" });
+      const g = await given([text], { store: await sqliteStore(path), isSecond, token: "one-token-for-both" });
       return g.serving;
     };
     let server = await start("One.", false);
@@ -148,7 +148,7 @@ test.each(transports)(
       () => server.port,
       () => undefined,
     );
-    const branch = createClient({ url: line.url, token: "t", transport, ...quick }).open(scope);
+    const branch = createClient({ url: line.url, token: "one-token-for-both", transport, ...quick }).open(scope);
     const seen: BoughEvent[] = [];
     const subscription = branch.subscribe({ onEvent: (event) => void seen.push(event) });
     onTestFinished(() => subscription.close());
