@@ -6,7 +6,7 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { BoughError } from "../base/errors.ts";
 import { problem } from "../wire/index.ts";
 import { secured } from "./guard.ts";
-import { checkHeaders, Incoming, keptHeaders, onRequest } from "./incoming.ts";
+import { checkOrdinary, Incoming, keptHeaders, onRequest } from "./incoming.ts";
 import { problemResponse, Refusal } from "./refusal.ts";
 import type { Server } from "./server.ts";
 import { writeStream } from "./stream-writer.ts";
@@ -92,7 +92,7 @@ async function lastWords(http: HttpServer, closed: Promise<void>): Promise<void>
 
 function answerer(server: Server) {
   return async (request: Request, { incoming, outgoing }: HttpBindings): Promise<Response> => {
-    checkHeaders(incoming as Incoming);
+    checkOrdinary(incoming as Incoming);
     const { remoteAddress } = incoming.socket;
     const response = await server.answer(request, {
       target: incoming.url!,

@@ -8,7 +8,7 @@ import { type Connection, createClient } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { given, openMemory, openSqlite, until } from "../server/kit.ts";
-import { Node } from "../server/process.ts";
+import { Node, token } from "../server/process.ts";
 import { badLine, type Fate, quick, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -68,7 +68,7 @@ describe.each(transports)("over %s", (transport) => {
       () => server.port,
       () => undefined,
     );
-    const client = createClient({ url: line.url, token: "t", transport, ...quick });
+    const client = createClient({ url: line.url, token, transport, ...quick });
     await client.createSession("s");
     const branch = client.open(scope);
     const seen: BoughEvent[] = [];
