@@ -36,11 +36,6 @@ export class Upgrades {
     });
   }
 
-  /** Connections that are not closed yet. */
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** Takes a connection over. */
   take(incoming: IncomingMessage, connection: Duplex, head: Buffer): void {
     this.#open.add(connection);

@@ -84,6 +84,32 @@ export function describeFront(open: OpenStore): void {
     enter();
   });
 
+  test("7.2 frames that come before the handshake is done are not lost", async () => {
+    const { passed, open: enter } = gate();
+    let entered = 0;
+    const g = await start([], {
+      auth: async (): Promise<Identity> => {
+        if (entered++ > 0) await passed;
+        return { tenant: "t", scopes };
+      },
+    });
+    await g.ask("POST", "/sessions", { sessionId: "s" });
+    // A text frame, masked with zeros.
+    const frame = (id: string) => {
+      const payload = Buffer.from(JSON.stringify({ type: "interrupt", id }));
+      return Buffer.concat([Buffer.from([0x81, 0x80 | payload.length, 0, 0, 0, 0]), payload]);
+    };
+    const early = new Holding(g.serving.port, "");
+    early.socket.write(Buffer.concat([Buffer.from(head(`GET ${scope}/ws`, webSocket)), frame("one")]));
+    await until(() => entered === 2);
+    early.socket.write(frame("two"));
+    for (let i = 0; i < 3; i++) expect((await g.ask("GET", "//")).status).toBe(400);
+    enter();
+    await until(() => early.told.includes('"id":"two"'));
+    expect(early.told).toContain('"id":"one"');
+    expect(early.status).toBe(101);
+  });
+
   test("7.5 the body of a request that offers another protocol is a body, whatever it looks like", async () => {
     const g = await start([]);
     const inner = head("POST /sessions", [bearer(g), "content-type: application/json", "content-length: 24"]);
