@@ -1,6 +1,7 @@
 // Who asks. There is one way in for every route and the socket: a function from a request to an identity.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { BoughError } from "../base/errors.ts";
 import { type Scope, scopes, tokenSubprotocol } from "../wire/index.ts";
 
 /** Whoever a request comes from. */
@@ -20,8 +21,20 @@ export function randomToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
+/** What is wrong with a token that is no token; it goes into a header and must not be guessed. */
+export function tokenFault(token: string): string | undefined {
+  if (/^[\x21-\x7e]{16,}$/.test(token)) return undefined;
+  return "A token has at least 16 characters, all of them ASCII and none a space.";
+}
+
+/** Throws for a token that lets in others than those who were given it. */
+export function checkToken(token: string): void {
+  const fault = tokenFault(token);
+  if (fault !== undefined) throw new BoughError("invalid_argument", fault);
+}
+
 /** The token or key of a request: `Authorization: Bearer`, or `x-api-key`. */
-function credentialOf(request: Request): string | undefined {
+export function credentialOf(request: Request): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   return bearer ?? request.headers.get("x-api-key") ?? undefined;
 }

@@ -4,16 +4,19 @@ import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
 import { checkJson } from "../base/json.ts";
 import { issueText } from "../wire/index.ts";
+import type { HeldBytes } from "./bytes.ts";
 import { Refusal } from "./refusal.ts";
 
 const forbiddenKeys = new Set(["__proto__"]);
 
-/** The bytes of the body; `limit_exceeded` as soon as there are too many. */
-export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+/** The bytes of the body, counted as they come; `limit_exceeded` as soon as there are too many. */
+export async function readBytes(request: Request, limit: number, held: HeldBytes): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity")
     throw new Refusal("media_type_refused", "Bodies are not compressed.");
-  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
+  const claimed = Number(request.headers.get("content-length") ?? 0);
+  if (claimed > limit) throw tooLarge(limit);
+  held.check(claimed);
   const chunks: Uint8Array[] = [];
   let size = 0;
   if (request.body) {
@@ -22,9 +25,12 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
       const { done, value } = await reader.read().catch(endedEarly);
       if (done) break;
       size += value.byteLength;
-      if (size > limit) {
+      try {
+        if (size > limit) throw tooLarge(limit);
+        held.take(value.byteLength);
+      } catch (error) {
         void reader.cancel().catch(() => {});
-        throw tooLarge(limit);
+        throw error;
       }
       chunks.push(value);
     }
@@ -42,9 +48,9 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
 export async function readJson(
   request: Request,
   schema: v.GenericSchema,
-  options: { limit: number; depth: number; optional: boolean },
+  options: { limit: number; depth: number; optional: boolean; held: HeldBytes },
 ): Promise<unknown> {
-  const bytes = await readBytes(request, options.limit);
+  const bytes = await readBytes(request, options.limit, options.held);
   if (bytes.length === 0 && options.optional) return parse(schema, {});
   const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("media_type_refused", "The body must be application/json.");

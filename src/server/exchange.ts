@@ -3,6 +3,7 @@ import type { BranchRef } from "../log/store.ts";
 import { idSchema, type Route } from "../wire/index.ts";
 import type { Identity } from "./auth.ts";
 import { parse } from "./body.ts";
+import type { HeldBytes } from "./bytes.ts";
 import type { ServerLimits } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 import type { Tenant } from "./tenant.ts";
@@ -29,6 +30,8 @@ export class Exchange {
   readonly writesStreams: boolean;
   readonly #params: Readonly<Record<string, string>>;
   readonly #hold: () => Held;
+  /** Room for bytes of this request, in its tenant's budget; to be released. */
+  readonly holdBytes: () => HeldBytes;
 
   constructor(given: {
     request: Request;
@@ -41,6 +44,7 @@ export class Exchange {
     writesStreams: boolean;
     params: Readonly<Record<string, string>>;
     hold: () => Held;
+    holdBytes: () => HeldBytes;
   }) {
     this.request = given.request;
     this.route = given.route;
@@ -52,6 +56,7 @@ export class Exchange {
     this.writesStreams = given.writesStreams;
     this.#params = given.params;
     this.#hold = given.hold;
+    this.holdBytes = given.holdBytes;
   }
 
   param(name: string): string {

@@ -31,6 +31,14 @@ export interface ServerLimits {
   readonly bufferBytes: number;
   /** Bytes of one WebSocket frame from a client (default 256 KiB). */
   readonly frameBytes: number;
+  /** Bytes of bodies and downloads that are on their way at the same time, of a tenant (default 128 MiB) … */
+  readonly tenantBytes: number;
+  /** … and of all tenants (default 512 MiB). */
+  readonly processBytes: number;
+  /** Refused credentials of one address in a minute (default 240); beyond it, credentials are not looked up. */
+  readonly guesses: number;
+  /** How long a client may take nothing of a response before the connection is dropped (default 60 s). */
+  readonly stalledMs: number;
   /** How often a quiet stream shows a sign of life, and whether its reader still may read is asked (default 15 s). */
   readonly heartbeatMs: number;
 }
@@ -47,6 +55,10 @@ export const defaultLimits: ServerLimits = {
   queue: 16,
   bufferBytes: 1024 * 1024,
   frameBytes: 256 * 1024,
+  tenantBytes: 128 * 1024 * 1024,
+  processBytes: 512 * 1024 * 1024,
+  guesses: 240,
+  stalledMs: 60_000,
   heartbeatMs: 15_000,
 };
 
@@ -60,7 +72,7 @@ export interface ServerOptions {
   readonly store?: Store | string;
   /** Who asks; by default whoever has the token. */
   readonly auth?: Authenticate;
-  /** The token of the default authentication; by default 256 bits of chance. */
+  /** The token of the default authentication; at least 16 ASCII characters without spaces; by default 256 bits of chance. */
   readonly token?: string;
   /** Host names this server answers to, without ports (default localhost, 127.0.0.1 and [::1]); "*" for all. */
   readonly hosts?: readonly string[];

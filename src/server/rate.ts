@@ -5,7 +5,10 @@ interface Bucket {
   at: number;
 }
 
-/** A token bucket for each key; full ones are forgotten. */
+/** How many keys are remembered; the one that asked longest ago is forgotten first. */
+const maxKeys = 10_000;
+
+/** A token bucket for each key. */
 export class RateLimit {
   readonly #buckets = new Map<string, Bucket>();
   readonly #perMs: number;
@@ -18,6 +21,11 @@ export class RateLimit {
     this.#now = options.now;
   }
 
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
   /** Takes one; throws when there is none. */
   take(key: string): void {
     const now = this.#now();
@@ -28,13 +36,15 @@ export class RateLimit {
       throw new Refusal("rate_limited", undefined, { retryAfterMs: (1 - bucket.tokens) / this.#perMs });
     }
     bucket.tokens--;
+    // Set anew, so that the map's order is that of the last use.
+    this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
-    if (this.#buckets.size > 10_000) this.#forgetFull(now);
+    if (this.#buckets.size > maxKeys) this.#buckets.delete(this.#buckets.keys().next().value!);
   }
 
-  #forgetFull(now: number): void {
-    for (const [key, { tokens, at }] of this.#buckets) {
-      if (tokens + (now - at) * this.#perMs >= this.#burst) this.#buckets.delete(key);
-    }
+  /** Gives back what was taken. */
+  giveBack(key: string): void {
+    const known = this.#buckets.get(key);
+    if (known) known.tokens = Math.min(this.#burst, known.tokens + 1);
   }
 }

@@ -8,10 +8,12 @@ import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
 import { type Route, type RouteName, routes } from "../wire/index.ts";
-import { type Authenticate, type Identity, randomToken, tokenAuth } from "./auth.ts";
+import { type Authenticate, checkToken, type Identity, randomToken, tokenAuth } from "./auth.ts";
 import { readJson, readQuery } from "./body.ts";
+import { ByteBudget, type HeldBytes } from "./bytes.ts";
 import { Exchange, type Held } from "./exchange.ts";
 import { type GuardOptions, guard, preflight, secure } from "./guard.ts";
+import { Guesses, networkOf } from "./guesses.ts";
 import { handlers } from "./handlers/index.ts";
 import { cursorOf } from "./handlers/live.ts";
 import { defaultLimits, type ServerLimits, type ServerOptions } from "./options.ts";
@@ -34,6 +36,8 @@ type Env = { Bindings: Entered };
 export interface Connection {
   /** The path and query as they were sent. */
   readonly target: string;
+  /** The other side's address, as far as it is known: guesses are counted by it. */
+  readonly remoteAddress?: string;
   /** Whether live streams are written to it by whoever holds it (`streamOf`). */
   readonly writesStreams?: boolean;
 }
@@ -52,6 +56,9 @@ export class Server {
   readonly #authenticate: Authenticate;
   readonly #guard: GuardOptions;
   readonly #rate: RateLimit;
+  readonly #pageRate: RateLimit;
+  readonly #guesses: Guesses;
+  readonly #bytes: ByteBudget;
   readonly #page: (() => Response) | undefined;
   readonly #tenants = new Map<string, Tenant>();
   readonly #app: Hono<Env>;
@@ -64,12 +71,17 @@ export class Server {
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
     this.isNamed = options.hosts !== undefined;
+    if (!auth && options.token !== undefined) checkToken(options.token);
     this.#store = storeOf(options);
     this.token = auth ? undefined : (options.token ?? randomToken());
     this.#authenticate = auth ?? tokenAuth(this.token!);
     this.#guard = { hosts: new Set(hosts.map((host) => host.toLowerCase())), origins: new Set(origins) };
     const { requestsPerSecond: perSecond, burst } = this.limits;
-    this.#rate = new RateLimit({ perSecond, burst, now: () => clock.now() });
+    const now = () => clock.now();
+    this.#rate = new RateLimit({ perSecond, burst, now });
+    this.#pageRate = new RateLimit({ perSecond, burst, now });
+    this.#guesses = new Guesses({ perMinute: this.limits.guesses, now });
+    this.#bytes = new ByteBudget({ perTenant: this.limits.tenantBytes, perProcess: this.limits.processBytes });
     this.#page = options.page === undefined ? undefined : pageResponder(options.page);
     this.#app = this.#route();
   }
@@ -130,7 +142,7 @@ export class Server {
     if (early) return early;
     if (this.#page && isForPage(request)) {
       guard(request, this.#guard, connection?.target);
-      this.#rate.take("anonymous");
+      this.#pageRate.take(networkOf(connection?.remoteAddress));
       return this.#page();
     }
     return this.#app.fetch(request, await this.#enter(request, connection));
@@ -141,11 +153,8 @@ export class Server {
     guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
     this.recover();
-    const identity = await this.#authenticate(request);
-    if (!identity) {
-      this.#rate.take("anonymous");
-      throw new Refusal("unauthorized");
-    }
+    const identity = await this.#guesses.limit(request, connection?.remoteAddress, this.#authenticate);
+    if (!identity) throw new Refusal("unauthorized");
     this.#rate.take(`tenant ${identity.tenant}`);
     return { identity, tenant: this.#tenant(identity.tenant), connection };
   }
@@ -184,13 +193,13 @@ export class Server {
   async #handle(name: RouteName, route: Route, c: HonoContext<Env>): Promise<Response> {
     const { identity, tenant, connection, asSocket } = c.env;
     const request = c.req.raw;
+    if (asSocket && route.gives !== "socket") throw new Refusal("invalid_argument", "This route is no WebSocket.");
     if (request.method === "HEAD") throw new Refusal("route_not_found");
     if (!identity.scopes.includes(route.scope)) throw new Refusal("forbidden", `Scope "${route.scope}" is needed.`);
     const { limits } = this;
     const query = readQuery(new URL(request.url), route.query);
-    const optional = route.bodyOptional ?? false;
-    const body =
-      route.body && (await readJson(request, route.body, { limit: limits.bodyBytes, depth: limits.depth, optional }));
+    const holdBytes = () => this.#bytes.hold(identity.tenant);
+    const body = route.body && (await this.#readBody(request, route.body, route, holdBytes()));
     const hold = () => this.#hold(request, tenant, route);
     const writesStreams = connection?.writesStreams ?? false;
     const params = c.req.param() as Record<string, string>;
@@ -205,6 +214,7 @@ export class Server {
       writesStreams,
       params,
       hold,
+      holdBytes,
     });
     if (route.gives === "socket" && asSocket) {
       asSocket(exchange);
@@ -214,6 +224,15 @@ export class Server {
     if (result instanceof Response) return result;
     if (route.gives === "nothing") return new Response(null, { status: route.status });
     return Response.json(result ?? null, { status: route.status });
+  }
+
+  async #readBody(request: Request, schema: NonNullable<Route["body"]>, route: Route, held: HeldBytes) {
+    const { bodyBytes: limit, depth } = this.limits;
+    try {
+      return await readJson(request, schema, { limit, depth, optional: route.bodyOptional ?? false, held });
+    } finally {
+      held.release();
+    }
   }
 
   async #socket(exchange: Exchange): Promise<OpenSocket> {

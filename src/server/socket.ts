@@ -14,6 +14,7 @@ import {
 } from "../wire/index.ts";
 import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
+import type { HeldBytes } from "./bytes.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
 import type { Beating } from "./heart.ts";
@@ -65,7 +66,8 @@ export class Socket implements Beating {
   /** A text frame of the client. */
   message(text: string): void {
     this.#isAlive = true;
-    if (this.#waiting >= waitingFrames) {
+    const held = this.#admit(text);
+    if (!held) {
       this.#options.connection.close(closeCodes.refused, "rate_limited");
       return;
     }
@@ -73,7 +75,20 @@ export class Socket implements Beating {
     this.#work = this.#work.then(async () => {
       await this.#receive(text);
       this.#waiting--;
+      held.release();
     });
+  }
+
+  /** Room for a frame that waits, unless there is none. */
+  #admit(text: string): HeldBytes | undefined {
+    if (this.#waiting >= waitingFrames) return undefined;
+    const held = this.#options.exchange.holdBytes();
+    try {
+      held.take(text.length);
+      return held;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The client is there. */

@@ -10,12 +10,14 @@ export type ServerCode =
   | "origin_refused"
   | "route_not_found"
   | "media_type_refused"
+  | "headers_refused"
   | "rate_limited"
   | "agent_not_found"
   | "agent_exists"
   | "run_not_found"
   | "queue_full"
   | "idempotency_conflict"
+  | "server_busy"
   | "server_failed";
 
 /** Every code a problem can carry. */
@@ -80,6 +82,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   origin_refused: answer(403, "Requests from that origin are not accepted."),
   route_not_found: answer(404, "There is no such route."),
   media_type_refused: answer(415, "The body is not of a type that is taken here."),
+  headers_refused: answer(431, "The request has too many headers."),
   rate_limited: answer(429, "Too many requests."),
   agent_not_found: answer(404, "There is no such agent."),
   agent_exists: answer(409, "The agent exists already."),
@@ -87,6 +90,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   queue_full: answer(429, "Too many inputs wait for the branch."),
   idempotency_conflict: answer(422, "The idempotency key was used for another request."),
   server_failed: answer(500, "The server failed."),
+  server_busy: answer(503, "The server has too much to do."),
 };
 
 /** A problem document (RFC 9457). */

@@ -8,7 +8,7 @@ import { type Connection, createClient } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { given, openMemory, openSqlite, until } from "../server/kit.ts";
-import { Node } from "../server/process.ts";
+import { Node, token } from "../server/process.ts";
 import { badLine, type Fate, quick, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -68,7 +68,7 @@ describe.each(transports)("over %s", (transport) => {
       () => server.port,
       () => undefined,
     );
-    const client = createClient({ url: line.url, token: "t", transport, ...quick });
+    const client = createClient({ url: line.url, token, transport, ...quick });
     await client.createSession("s");
     const branch = client.open(scope);
     const seen: BoughEvent[] = [];
@@ -140,7 +140,7 @@ test.each(transports)(
   async (transport) => {
     const path = join(await placeForFiles(), "bough.db");
     const start = async (text: string, isSecond: boolean) => {
-      const g = await given([text], { store: await sqliteStore(path), isSecond, token: "t" });
+      const g = await given([text], { store: await sqliteStore(path), isSecond, token: "one-token-for-both" });
       return g.serving;
     };
     let server = await start("One.", false);
@@ -148,7 +148,7 @@ test.each(transports)(
       () => server.port,
       () => undefined,
     );
-    const branch = createClient({ url: line.url, token: "t", transport, ...quick }).open(scope);
+    const branch = createClient({ url: line.url, token: "one-token-for-both", transport, ...quick }).open(scope);
     const seen: BoughEvent[] = [];
     const subscription = branch.subscribe({ onEvent: (event) => void seen.push(event) });
     onTestFinished(() => subscription.close());

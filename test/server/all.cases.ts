@@ -2,6 +2,7 @@
 
 import { describe } from "vitest";
 import { describeAttacks } from "./attacks.cases.ts";
+import { describeFront } from "./front.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
@@ -28,6 +29,7 @@ export function describeAll(open: OpenStore): void {
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
   describe("attacks", () => describeAttacks(open));
+  describe("front", () => describeFront(open));
   describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
 }

@@ -1,5 +1,5 @@
 // A server in a process of its own, to be killed: prints its address, and does what its inputs say.
-//   node child.mjs '{"name":"one","url":"sqlite:…" | "postgres:…","schema":"…","token":"t","leaseMs":500}'
+//   node child.mjs '{"name":"one","url":"sqlite:…" | "postgres:…","schema":"…","token":"…","leaseMs":500}'
 // Inputs: "hang on one" never ends on the node of that name, "add" asks for permission, everything else is counted slowly
 // enough to be caught in the middle.
 

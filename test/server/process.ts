@@ -9,7 +9,7 @@ import type { BoughEvent } from "../../src/events/index.ts";
 import type { Frame } from "../../src/wire/index.ts";
 import { type Answer, askAt, LiveStream, until } from "./kit.ts";
 
-export const token = "t";
+export const token = "the-token-of-all-nodes";
 const child = fileURLToPath(new URL("./child.mjs", import.meta.url));
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 

@@ -195,12 +195,14 @@ export function describeRuns(open: OpenStore): void {
       const another = createServer({
         agents: { helper: { model: scriptedModel(() => "Twice.") } },
         store: g.store,
-        token: "t",
+        token: "the-other-server",
       });
       onTestFinished(() => another.close());
       const elsewhere = async (input: string) =>
         answerOf(
-          await another.fetch(requestOf("POST", `${scope}/inputs`, { input }, { ...key, authorization: "Bearer t" })),
+          await another.fetch(
+            requestOf("POST", `${scope}/inputs`, { input }, { ...key, authorization: "Bearer the-other-server" }),
+          ),
         );
       expect((await elsewhere("Hi")).body).toEqual(answers[0]!.body);
       expectProblem(await elsewhere("Other"), 422, "idempotency_conflict");

@@ -22,6 +22,8 @@ import {
   until,
 } from "./kit.ts";
 
+const longToken = "sixteen-or-more-of-them";
+
 export function describeSecurity(open: OpenStore): void {
   const start: typeof given = (script, options = {}) => given(script, { open, ...options });
 
@@ -187,8 +189,8 @@ export function describeSecurity(open: OpenStore): void {
     await agent.createSession("before");
     expect(() => createServer({ agents: { mine: agent }, auth: () => undefined })).toThrow(/options/);
     expect(() => createServer({ agents: { mine: agent }, store: memoryStore() })).toThrow(/share/);
-    const server = createServer({ agents: { mine: agent }, token: "t", logger: quiet });
-    const headers = { authorization: "Bearer t" };
+    const server = createServer({ agents: { mine: agent }, token: longToken, logger: quiet });
+    const headers = { authorization: `Bearer ${longToken}` };
     expect(
       (await answerOf(await server.fetch(requestOf("GET", "/sessions", undefined, headers)))).body.sessions,
     ).toMatchObject([{ id: "before" }]);
@@ -205,9 +207,9 @@ export function describeSecurity(open: OpenStore): void {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const server = createServer({ store: broken, token: "t", logger: quiet });
+    const server = createServer({ store: broken, token: longToken, logger: quiet });
     const answer = await answerOf(
-      await server.fetch(requestOf("GET", "/sessions", undefined, { authorization: "Bearer t" })),
+      await server.fetch(requestOf("GET", "/sessions", undefined, { authorization: `Bearer ${longToken}` })),
     );
     expectProblem(answer, 500, "server_failed");
     expect(JSON.stringify(answer.body)).not.toContain("secret");

@@ -82,7 +82,7 @@ export function describeSocket(open: OpenStore): void {
     expect(await refused("/agents/nobody/sessions/s/branches/main/ws", ["bough", token])).toBe(404);
     expect(await refused("/agents/helper/sessions/x/branches/main/ws", ["bough", token])).toBe(404);
     expect(await refused("/nowhere", ["bough", token])).toBe(404);
-    expect(await refused("/health", ["bough", token])).toBe(200);
+    expect(await refused("/health", ["bough", token])).toBe(400);
     const plain = await fetch(`${url}${scope}/ws`, { headers: { "x-api-key": g.server.token! } });
     expect(plain.status).toBe(400);
   });

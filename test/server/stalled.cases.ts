@@ -163,6 +163,19 @@ export function describeStalled(open: OpenStore): void {
     expect((await g.ask("GET", "/health")).status).toBe(200);
   });
 
+  test("7.3 a socket whose waiting frames have too many bytes is closed with 1008", async () => {
+    const { script, open: release } = held();
+    const g = await start(script, { limits: { tenantBytes: 10_000 } });
+    const end = new FakeEnd(() => Promise.resolve());
+    const socket = await end.open(g);
+    const message = JSON.stringify({ type: "interrupt", reason: "x".repeat(6000) });
+    socket.message(message);
+    expect(end.closed).toBeUndefined();
+    socket.message(message);
+    expect(end.closed).toEqual({ code: 1008, reason: "rate_limited" });
+    release();
+  });
+
   test("6.10 a run whose only reader stalls in the middle of it ends all the same", async () => {
     const g = await start(() => "word ".repeat(20_000), { limits: { bufferBytes: 4096 } });
     const stalled = await g.liveHere(live);

@@ -7,7 +7,7 @@ import { startChild } from "../../lib/child.mjs";
 import { newPlace } from "../../lib/stores.mjs";
 
 const program = fileURLToPath(new URL("./server-program.mjs", import.meta.url));
-const token = "bench-token";
+const token = "the-token-of-the-bench";
 
 /**
  * Does the work with a process that can be called, and ends it. The part of its heap for what is new has its full size from

@@ -2,6 +2,7 @@ import { format } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { ownerIsDead } from "../../base/owner.ts";
 import type { Store } from "../../log/store.ts";
+import { tokenFault } from "../../server/auth.ts";
 import { createServer, serve as listen, type Server, type ServerOptions, type Serving } from "../../server/index.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { configArg, prepareSetup, type Setup, showStore } from "../config/setup.ts";
@@ -75,11 +76,9 @@ function addressOf({ args }: Call<typeof serveArgs>, { config }: Setup): Address
   return { host: args.host ?? config.host ?? "127.0.0.1", port };
 }
 
-/** A token goes into a header, so it has no spaces and no characters of other alphabets. */
 function tokenOf(token: string | undefined): string | undefined {
-  if (token !== undefined && !/^[\x21-\x7e]{16,}$/.test(token)) {
-    throw misuse("A token has at least 16 characters, all of them ASCII and none a space.");
-  }
+  const fault = token === undefined ? undefined : tokenFault(token);
+  if (fault !== undefined) throw misuse(fault);
   return token;
 }
 

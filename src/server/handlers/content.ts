@@ -1,7 +1,10 @@
 import { BoughError } from "../../base/errors.ts";
 import { readBytes } from "../body.ts";
+import type { HeldBytes } from "../bytes.ts";
+import { downloadBody } from "../download.ts";
 import type { Exchange } from "../exchange.ts";
 import { mediaTypeOf } from "../media-type.ts";
+import { readFormFile } from "../multipart.ts";
 import { contentBody } from "../pictures.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -11,15 +14,28 @@ export const contentHandlers = {
   },
   async uploadContent(exchange: Exchange) {
     const { tenant, ref } = exchange;
-    const { bytes, name } = await readUpload(exchange);
-    if (bytes.length === 0) throw new Refusal("invalid_argument", "There is no file in the request.");
-    // What a client says about the type is nobody's evidence.
-    const upload = { bytes, mediaType: mediaTypeOf(bytes), ...(name !== undefined && { name }) };
-    return contentBody(await tenant.sessions.putContent(ref, upload));
+    const held = exchange.holdBytes();
+    try {
+      const { bytes, name } = await readUpload(exchange, held);
+      if (bytes.length === 0) throw new Refusal("invalid_argument", "There is no file in the request.");
+      // What a client says about the type is nobody's evidence.
+      const upload = { bytes, mediaType: mediaTypeOf(bytes), ...(name !== undefined && { name }) };
+      return contentBody(await tenant.sessions.putContent(ref, upload));
+    } finally {
+      held.release();
+    }
   },
   async downloadContent(exchange: Exchange) {
-    const { content, bytes } = await exchange.tenant.sessions.getContent(exchange.ref, exchange.param("contentId"));
-    return new Response(bytes as Uint8Array<ArrayBuffer>, {
+    const { tenant, ref, limits, request, writesStreams } = exchange;
+    const contentId = exchange.param("contentId");
+    const held = exchange.holdBytes();
+    const { content, bytes } = await held.load(() => tenant.sessions.getContent(ref, contentId));
+    const body = downloadBody(bytes, {
+      signal: request.signal,
+      done: () => held.release(),
+      ...(!writesStreams && { stalledMs: limits.stalledMs }),
+    });
+    return new Response(body, {
       headers: {
         "content-type": content.mediaType,
         "content-length": String(bytes.length),
@@ -37,24 +53,29 @@ export const contentHandlers = {
   },
 };
 
-async function readUpload({ request, limits }: Exchange): Promise<{ bytes: Uint8Array; name?: string }> {
+async function readUpload(
+  { request, limits }: Exchange,
+  held: HeldBytes,
+): Promise<{ bytes: Uint8Array; name?: string }> {
   const type = request.headers.get("content-type") ?? "";
-  const bytes = await readBytes(request, limits.uploadBytes);
+  const bytes = await readBytes(request, limits.uploadBytes, held);
   if (!/^multipart\//i.test(type)) {
     return { bytes, ...named(decodeName(request.headers.get("x-filename") ?? "")) };
   }
-  const form = await new Response(bytes, { headers: { "content-type": type } }).formData().catch(() => undefined);
-  const file = form?.get("file");
-  if (!file || typeof file === "string") throw new Refusal("invalid_argument", "The form has no field `file`.");
-  return { bytes: new Uint8Array(await file.arrayBuffer()), ...named(file.name) };
+  const file = readFormFile(bytes, type);
+  return { bytes: file.bytes, ...named(file.fileName) };
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const notInNames = /[\u0000-\u001f\u007f]|[\ud800-\udfff]/gu;
+const controls = /[\u0000-\u001f\u007f-\u009f]|[\ud800-\udfff]/gu;
+/** What makes a text look other than it is: "gnp.exe" read from the right. */
+const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Of a name, what is looked at. */
+const nameLength = 1024;
 
 /** A name is shown, never a path; nothing when nothing of it can be shown. */
 function named(given: string): { name?: string } {
-  const last = given.split(/[/\\]/).at(-1)!.replace(notInNames, "");
+  const last = given.slice(-nameLength).split(/[/\\]/).at(-1)!.replace(controls, "").replace(direction, "");
   const name = [...last].slice(0, 255).join("");
   return name === "" ? {} : { name };
 }
