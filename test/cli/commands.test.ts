@@ -182,10 +182,11 @@ describe("bough sessions", () => {
     expect(exported).toMatchObject({ code: 0, stdout: "" });
     const lines = readFileSync(join(cwd, "rich.jsonl"), "utf8");
     for (const line of lines.trim().split("\n")) JSON.parse(line);
-    const imported = await boughWith(cwd, { input: lines }, "sessions", "import", "-", "--store", "./files", "--json");
-    expect(JSON.parse(imported.stdout)).toMatchObject({ sessions: 1, imported: 1, verified: true });
+    const words = ["--trust", "--store", "./files", "--json"];
+    const imported = await boughWith(cwd, { input: lines }, "sessions", "import", "-", ...words);
+    expect(JSON.parse(imported.stdout)).toMatchObject({ sessions: 1, imported: 1, verified: true, trusted: true });
     expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/bough.db`));
-    const again = await bough(cwd, "sessions", "import", "rich.jsonl", "--store", "./files", "--json");
+    const again = await bough(cwd, "sessions", "import", "rich.jsonl", ...words);
     expect(JSON.parse(again.stdout)).toMatchObject({ sessions: 1, imported: 0 });
   });
 
