@@ -6,6 +6,7 @@ import {
   type Answer,
   type HookContext,
   type IterationContext,
+  type PermissionGrant,
   type Question,
   StateBag,
   type ToolBatchContext,
@@ -32,6 +33,7 @@ let runs = 0;
 export class FakeRun {
   readonly asked: Question[] = [];
   readonly stopped: string[] = [];
+  readonly granted: PermissionGrant[] = [];
   readonly limits: [string, number | undefined][] = [];
   readonly emitted: [string, Json][] = [];
   readonly abort = new AbortController();
@@ -86,6 +88,7 @@ export class FakeRun {
       block(output) {
         this.blocked = output;
       },
+      grant: (grant) => this.granted.push(grant),
       get isBlocked() {
         return this.blocked !== undefined;
       },
