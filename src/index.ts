@@ -19,6 +19,7 @@ export {
 } from "./middleware/index.ts";
 export type { LanguageModel, ModelChoice, ModelRequest, ModelSettings, ToolChoice, Usage } from "./models/index.ts";
 export type { Interaction, OpenTurn, TurnRecord } from "./projection/index.ts";
+export type { RememberedPermission } from "./projection/permissions.ts";
 export type {
   Durable,
   InterruptedRun,

@@ -32,13 +32,13 @@ import {
   type RunResult,
 } from "../runs/index.ts";
 import type { RunWork } from "../runs/run.ts";
-import { changeSessionState, sessionState } from "../runs/session-state.ts";
 import { resolveBranch } from "../sessions/branches.ts";
 import { loadAtCheckpoint } from "../sessions/checkpoints.ts";
 import { type Context, createContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
 import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/open-store.ts";
+import { changeSessionState, sessionState } from "../sessions/session-state.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";

@@ -178,7 +178,7 @@ function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing)
   const builtIn: Middleware[] = [
     errorLimits(),
     repeatedCalls(),
-    permissions({ ...options.permissions, ...(mode && { mode }) }),
+    permissions({ ...options.permissions, ...(mode && { mode }) }, config.permissionMode ? "run" : "agent"),
   ];
   // Whoever brings one of these wants it in place of ours.
   return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);

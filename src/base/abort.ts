@@ -1,5 +1,10 @@
 import type { Clock } from "./clock.ts";
 
+/** Why work is left before it is done: no failure, but an Error to whoever is handed a signal and rejects with its reason. */
+export class Leaving extends Error {
+  override readonly name: string = "AbortError";
+}
+
 /** The work's result, or the signal's reason as soon as it aborts: work that ignores its signal holds nobody up. */
 export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {

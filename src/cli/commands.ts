@@ -39,6 +39,10 @@ const sessions: Group = {
       summary: "read what export has written, and verify it",
       load: async () => (await import("./commands/sessions-import.ts")).sessionsImport,
     },
+    permissions: {
+      summary: 'list what was answered with "always" in a session, or revoke it',
+      load: async () => (await import("./commands/sessions-permissions.ts")).sessionsPermissions,
+    },
     rm: {
       summary: "remove sessions with all their branches",
       load: async () => (await import("./commands/sessions-rm.ts")).sessionsRm,

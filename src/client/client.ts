@@ -5,7 +5,15 @@ import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
-import type { AgentBody, AgentSummary, BranchBody, SessionBody, SessionListBody, TreeBody } from "../wire/types.ts";
+import type {
+  AgentBody,
+  AgentSummary,
+  BranchBody,
+  PermissionBody,
+  SessionBody,
+  SessionListBody,
+  TreeBody,
+} from "../wire/types.ts";
 import { type BranchContext, BranchHandle } from "./branch.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
@@ -97,6 +105,18 @@ export class Client {
   /** Removes the session and all that belongs to it; `run_active` while something runs. */
   deleteSession(sessionId: string): Promise<void> {
     return this.#http.json("DELETE", path`/sessions/${sessionId}`);
+  }
+
+  /** The permissions that were given or denied with "always" and hold in the session. */
+  async listPermissions(sessionId: string): Promise<readonly PermissionBody[]> {
+    const route = path`/sessions/${sessionId}/permissions`;
+    return (await this.#http.json<{ permissions: PermissionBody[] }>("GET", route)).permissions;
+  }
+
+  /** Revokes what was remembered for a tool, of one agent or of all; the next call is asked for. Returns how many went. */
+  async revokePermission(sessionId: string, { agentId, tool }: { agentId?: string; tool: string }): Promise<number> {
+    const route = path`/sessions/${sessionId}/permissions/${tool}`;
+    return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
   }
 
   /** All branches of the session, oldest first. */

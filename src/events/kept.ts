@@ -130,6 +130,25 @@ const toolReturned = kept(
 /** Calls that waited for an answer are about to run: written for tools that must never run twice. */
 const toolStarted = kept("tool.started", v.strictObject({ ...turn, callIds: v.array(id) }));
 
+/**
+ * A call that needs permission runs without a question of its own: a mode allows it, or a permission that was remembered.
+ * Written before the call begins. A denial needs no such fact: it is the call's result.
+ */
+const permissionGranted = kept(
+  "permission.granted",
+  v.strictObject({
+    ...turn,
+    callId: id,
+    toolName: id,
+    how: v.picklist(["mode", "always"]),
+    /** Whose mode it was: the agent's own, or the one that the run was given. */
+    modeOf: v.optional(v.picklist(["agent", "run"])),
+    /** Who answered with "always", and to which question. */
+    by: v.optional(v.string()),
+    interactionId: v.optional(id),
+  }),
+);
+
 /** Work that goes on after the call that began it has returned; its id is the task's. */
 const taskStarted = kept(
   "task.started",
@@ -224,6 +243,7 @@ export const keptEvents = [
   turnResumed,
   turnParked,
   messageAdded,
+  permissionGranted,
   toolStarted,
   toolReturned,
   taskStarted,

@@ -3,6 +3,8 @@
 //   C2. A connection that is found lost is made anew, once for a call. A call that may have reached the server is never
 //       sent again.
 //   C3. After close() there is no connection and none is made.
+//   C4. Servers of both eras are reached: the newer protocol is asked for first, and a server that does not know it gets the
+//       older handshake. What was found out holds for the next connection, until one fails.
 
 import type { Client, Tool, Transport } from "@modelcontextprotocol/client";
 import { BoughError } from "../base/errors.ts";
@@ -39,6 +41,8 @@ interface Link {
 
 /** Time is kept by the run, which knows of retries and of what a person is asked meanwhile; a timer can't be set further. */
 const noTimeoutMs = 2 ** 31 - 1;
+/** How long a child process is given to answer the first question; one that stays silent is of the older era. */
+const probeMs = 20_000;
 /** How much of what a child process complained about is told when it can't be reached. */
 const complaintLength = 500;
 
@@ -46,6 +50,8 @@ export class McpConnection {
   readonly #server: McpCommand | McpAddress;
   readonly #name: string;
   #link: Promise<Link> | undefined;
+  /** C4. For a child process, asking takes a process of its own. */
+  #isOlder = false;
   #isClosed = false;
 
   constructor(server: McpCommand | McpAddress, name: string) {
@@ -94,7 +100,9 @@ export class McpConnection {
 
   async #connect(onLost: () => void): Promise<Link> {
     const { Client, StreamableHTTPClientTransport } = await loadSdk();
-    const client = new Client({ name: "bough", version: "1.0.0" });
+    const isChild = "command" in this.#server;
+    const versionNegotiation = { mode: "auto", ...(isChild && { probe: { timeoutMs: probeMs } }) } as const;
+    const client = new Client({ name: "bough", version: "1.0.0" }, { versionNegotiation });
     client.onclose = onLost;
     if ("command" in this.#server) {
       const { transport, complaint } = await childOf(this.#server);
@@ -107,9 +115,11 @@ export class McpConnection {
 
   async #linked(link: Link, complaint: () => string): Promise<Link> {
     try {
-      await link.client.connect(link.transport);
+      await link.client.connect(link.transport, this.#isOlder ? { prior: { kind: "legacy" } } : {});
+      this.#isOlder = link.client.getProtocolEra() === "legacy";
       return link;
     } catch (cause) {
+      this.#isOlder = false;
       await link.client.close();
       const why = [cause instanceof Error ? cause.message : String(cause), complaint()].filter(Boolean).join("; ");
       const sentence = `The MCP server "${this.#name}" can't be reached: ${why}`;

@@ -17,25 +17,45 @@ export interface McpToolsOptions {
   readonly prefix?: string;
   /** Which tools, by the names the server gives them (default: all). */
   readonly include?: readonly string[];
-  /** Of every tool (default: "read" for those that the server says only read, "retry" for the others). */
+  /**
+   * Believes what the server says of its own tools (default false). Then a tool with `readOnlyHint` needs no permission and
+   * has the effect "read". Only for a server that you trust as much as your own code: a hint is nothing but its word.
+   */
+  readonly trustHints?: boolean;
+  /** Of every tool (default: "retry"; "read" for those that only read, with `trustHints`). */
   readonly effect?: ToolEffect;
-  /** Of every tool (default: true for those that the server says destroy something, false for the others). */
+  /** Of every tool (default: true; false for those that only read, with `trustHints`). */
   readonly permission?: PermissionRule;
   /** How long a call may take (default 60,000). */
   readonly timeoutMs?: number;
+  /** Told of tools that are left out because they can't be called (default: the console). */
+  readonly logger?: { warn(...words: unknown[]): void };
 }
 
 /**
- * The tools of an MCP server, which is started or reached when they are first asked for. What a server says about its own
- * tools is believed unless the options say otherwise. The list is read once: a server that changes it later is not heard.
+ * The tools of an MCP server, which is started or reached when they are first asked for. Each needs permission unless the
+ * options say otherwise. The list is read once: a server that changes it later is not heard.
  */
 export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptions = {}): ToolSource {
   const name = options.name ?? ("command" in server ? server.command : new URL(server.url).host);
   const connection = new McpConnection(server, name);
+  const { logger = console } = options;
+  let isTold = false;
+  const leaveOut = (tools: readonly string[]) => {
+    if (isTold || tools.length === 0) return;
+    isTold = true;
+    logger.warn(
+      `The MCP server "${name}" has tools that Bough can't call, because they run as tasks: ${tools.join(", ")}.`,
+    );
+  };
   return {
     name: `the MCP server "${name}"`,
     async tools() {
-      const chosen = choose(await connection.listTools(), options.include, name);
+      const listed = await connection.listTools();
+      const taskOnly = listed.filter(isTaskOnly).map((tool) => tool.name);
+      if (!options.include) leaveOut(taskOnly);
+      const callable = listed.filter((tool) => !taskOnly.includes(tool.name));
+      const chosen = choose(callable, options.include, name);
       const names = legalNames(
         chosen.map((tool) => tool.name),
         options.prefix ?? "",
@@ -46,19 +66,25 @@ export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptio
   };
 }
 
+/** Whether the server takes its calls only as tasks, which are asked after instead of answered. */
+function isTaskOnly(tool: ServerTool): boolean {
+  const { execution } = tool as { execution?: { taskSupport?: unknown } };
+  return execution?.taskSupport === "required";
+}
+
 function choose(tools: readonly ServerTool[], include: readonly string[] | undefined, name: string) {
   if (!include) return tools;
   const missing = include.find((wanted) => !tools.some((tool) => tool.name === wanted));
   if (missing === undefined) return tools.filter((tool) => include.includes(tool.name));
   const there = tools.map((tool) => tool.name);
-  const sentence = `The MCP server "${name}" has no tool "${missing}"; it has: ${there.join(", ")}.`;
+  const sentence = `The MCP server "${name}" has no tool "${missing}" that can be called; it has: ${there.join(", ")}.`;
   throw new BoughError("invalid_argument", sentence, { data: { server: name, tool: missing, tools: there } });
 }
 
 function toolOf(tool: ServerTool, connection: McpConnection, options: McpToolsOptions): AnyTool {
   const { annotations: hints, description = tool.title } = tool;
-  const { effect = hints?.readOnlyHint ? "read" : "retry", timeoutMs = 60_000 } = options;
-  const { permission = hints?.destructiveHint === true && !hints.readOnlyHint } = options;
+  const isReading = options.trustHints === true && hints?.readOnlyHint === true;
+  const { effect = isReading ? "read" : "retry", permission = !isReading, timeoutMs = 60_000 } = options;
   return defineTool({
     ...(description !== undefined && { description }),
     // The server checks what it is sent.

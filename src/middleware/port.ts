@@ -19,7 +19,14 @@ export interface Question {
 
 /** What came of a question. */
 export type Answer =
-  | { readonly answered: true; readonly answer: JsonObject; readonly by?: string }
+  | {
+      readonly answered: true;
+      readonly answer: JsonObject;
+      readonly by?: string;
+      /** The question that was answered, and when. */
+      readonly interactionId?: string;
+      readonly at?: number;
+    }
   | { readonly answered: false; readonly reason: "expired" | "nobody" };
 
 /** What every hook of a run is given. */
@@ -100,6 +107,17 @@ export interface ToolBatchContext extends HookContext {
   skip(output: ToolOutput): void;
 }
 
+/** Why a call that needs permission runs without a question of its own. */
+export interface PermissionGrant {
+  /** A mode allows all calls, or this tool was allowed with "always". */
+  readonly how: "mode" | "always";
+  /** Whose mode: the agent's own, or the one that the run was given. */
+  readonly modeOf?: "agent" | "run";
+  /** Who answered with "always", and to which question. */
+  readonly by?: string;
+  readonly interactionId?: string;
+}
+
 export interface ToolCallContext extends HookContext {
   readonly iteration: number;
   readonly call: ToolCallPart;
@@ -112,6 +130,8 @@ export interface ToolCallContext extends HookContext {
   input: Json;
   /** Gives the call this result; it is not run. */
   block(output: ToolOutput): void;
+  /** Says in beforeToolCall why the call needs no question: the fact `permission.granted`, written before the call runs. */
+  grant(grant: PermissionGrant): void;
   /** Whether somebody has blocked it: no further hook of this kind is called. */
   readonly isBlocked: boolean;
 }

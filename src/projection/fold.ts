@@ -71,6 +71,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
   "turn.parked": nothing,
+  "permission.granted": nothing,
   "tool.started": nothing,
   "task.started": nothing,
   "task.ended": nothing,

@@ -8,6 +8,7 @@ import { addUsage, type Usage } from "../models/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import { saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { Context } from "../sessions/context.ts";
+import { changeSessionState, sessionMetadata, sessionState } from "../sessions/session-state.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
 import type { AskedBy } from "../tools/index.ts";
 import { progressOf } from "../tools/output.ts";
@@ -15,7 +16,7 @@ import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
 import { Interrupted } from "./endings.ts";
-import { changeSessionState, sessionMetadata, sessionState } from "./session-state.ts";
+import { Grants } from "./grants.ts";
 import { TurnLog } from "./turn-log.ts";
 
 export interface ActiveTurnOptions {
@@ -54,6 +55,7 @@ export class ActiveTurn {
   readonly log: TurnLog;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
+  readonly grants = new Grants();
   /** Tools that the model is not told of any more, because a client said so with its answer. */
   readonly hidden = new Set<string>();
   /** Model calls of the whole turn. */
@@ -207,6 +209,7 @@ export class ActiveTurn {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
     }
+    if (fact.type === "permission.granted") this.grants.see(fact);
     if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");
     // One meant for a run before this one holds for the turn: that run did not live to stop.
     if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));

@@ -73,7 +73,9 @@ describe("a question", () => {
     await settle();
     expect(log.facts).toMatchObject([{ type: "interaction.opened", turnId: "turn", ...question }]);
     log.answer(log.facts[0]!.id, { approved: true });
-    expect(await answer).toEqual({ answered: true, answer: { approved: true } });
+    const { id: interactionId } = log.facts[0]!;
+    const { at } = log.facts[1]!;
+    expect(await answer).toEqual({ answered: true, answer: { approved: true }, interactionId, at });
     expect(log.facts).toHaveLength(2);
   });
 
@@ -85,7 +87,7 @@ describe("a question", () => {
     answers.push(asking.ask(question));
     expect(log.of("interaction.opened")).toHaveLength(1);
     log.answer(log.facts[0]!.id, { approved: true });
-    expect(await Promise.all(answers)).toEqual(Array(3).fill({ answered: true, answer: { approved: true } }));
+    expect(await Promise.all(answers)).toMatchObject(Array(3).fill({ answered: true, answer: { approved: true } }));
   });
 
   test("that two wait for expires once, for both", async () => {

@@ -64,8 +64,9 @@ export class Asking {
       this.#asked.set(nameOf(fact), asked);
       this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
+      const { interactionId, answer, at } = fact;
       const by = fact.by === undefined ? {} : { by: fact.by };
-      this.#settle(fact.interactionId, { answered: true, answer: fact.answer, ...by });
+      this.#settle(interactionId, { answered: true, answer, interactionId, at, ...by });
     } else if (fact.type === "interaction.expired") {
       this.#settle(fact.interactionId, { answered: false, reason: fact.reason === "nobody" ? "nobody" : "expired" });
     }

@@ -4,7 +4,7 @@ import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
 import { copyJson, isSameJson, type Json, type JsonObject } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
-import type { ToolCallContext } from "../middleware/index.ts";
+import type { PermissionGrant, ToolCallContext } from "../middleware/index.ts";
 import { describeError } from "../models/index.ts";
 import { problems, type RunToolOptions, runTool, type Tool, type ToolContext } from "../tools/index.ts";
 import { fitting } from "../tools/output.ts";
@@ -31,6 +31,8 @@ export interface CallScope {
 interface CallInput {
   readonly shown: Json;
   readonly input: unknown;
+  /** Why it runs without a question, if it needed one. */
+  readonly granted: PermissionGrant | undefined;
 }
 
 /** A call on its way through the hooks. */
@@ -90,6 +92,7 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
   const { scope, call, tool } = pending;
   const { beforeToolCall, wrapToolCall, afterToolCall } = scope.turn.plan.pipeline;
   let blocked: ToolOutput | undefined;
+  let granted: PermissionGrant | undefined;
   const context: ToolCallContext = {
     ...scope.turn.hook,
     iteration: scope.turn.iterations,
@@ -105,6 +108,9 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     block(output) {
       blocked = output;
     },
+    grant(grant) {
+      granted = grant;
+    },
   };
   await beforeToolCall?.(context);
   if (blocked) return blocked;
@@ -119,22 +125,20 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
   const work = () => {
     // Only what runs here takes a slot; a client takes its time.
     return tool.execute
-      ? scope.slots(() => execute(pending, context, { shown, input }))
-      : askClient(scope, call, shown);
+      ? scope.slots(() => execute(pending, context, { shown, input, granted }))
+      : askClient(pending, { shown, granted });
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
   return afterToolCall ? await afterToolCall(context, output) : output;
 }
 
-async function execute(pending: Pending, hook: ToolCallContext, { shown, input }: CallInput): Promise<ToolOutput> {
-  const { scope, call, tool, starts } = pending;
+async function execute(pending: Pending, hook: ToolCallContext, given: CallInput): Promise<ToolOutput> {
+  const { scope, call, tool } = pending;
+  const { shown, input } = given;
   const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
   await turn.ensureHeld();
-  if (tool.effect === "once" && (starts > 0 || turn.asking.isGated(callId))) {
-    await turn.write({ ...turn.stamp(), type: "tool.started", turnId: turn.turnId, callIds: [callId] });
-    failpoint("run.tool.started");
-  }
+  await recordStart(pending, given);
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
   const asks = { prefix: "", count: 0 };
   const options: RunToolOptions = {
@@ -158,10 +162,28 @@ async function execute(pending: Pending, hook: ToolCallContext, { shown, input }
   return output;
 }
 
+/** What stands in the log before a call begins, in one append: why nobody was asked, and that it is about to run. */
+async function recordStart(
+  { scope, call, tool, starts }: Pending,
+  { granted }: Pick<CallInput, "granted">,
+): Promise<void> {
+  const { turn } = scope;
+  const { toolCallId: callId, toolName } = call;
+  const isTold = tool.execute && tool.effect === "once" && (starts > 0 || turn.asking.isGated(callId));
+  if (!isTold && !granted) return;
+  const stamp = () => ({ ...turn.stamp(), turnId: turn.turnId });
+  const drafts: Draft[] = granted ? turn.grants.drafts({ ...stamp(), callId, toolName }, granted) : [];
+  if (isTold) drafts.push({ ...stamp(), type: "tool.started", callIds: [callId] });
+  if (drafts.length > 0) await turn.write(...drafts);
+  if (isTold) failpoint("run.tool.started");
+}
+
 /** A tool that the connected client runs: its answer is the result. */
-async function askClient(scope: CallScope, call: ToolCallPart, input: Json): Promise<ToolOutput> {
+async function askClient(pending: Pending, { shown: input, granted }: Omit<CallInput, "input">): Promise<ToolOutput> {
+  const { scope, call } = pending;
   const { turn, messageId, span } = scope;
   const { toolCallId: callId, toolName } = call;
+  await recordStart(pending, { granted });
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName }, span);
   const answer = await turn.asking.ask({ kind: "client-tool", callId, request: { toolName, input } });
   return answer.answered ? clientOutput(answer.answer) : problems.noClient(toolName, answer.reason);

@@ -80,7 +80,13 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
 }
 
 /** Facts that are there whether anything came of a run or not. */
-const beginnings = new Set(["turn.resumed", "tool.started", "interrupt.requested", "branch.updated"]);
+const beginnings = new Set([
+  "turn.resumed",
+  "permission.granted",
+  "tool.started",
+  "interrupt.requested",
+  "branch.updated",
+]);
 
 async function countAttempts(context: Context, ref: BranchRef, from: number): Promise<number> {
   let attempts = 0;

@@ -4,6 +4,7 @@ import { systemClock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Fact, NewMessage } from "../events/index.ts";
 import type { MaintenanceReport, ReadOptions, SessionQuery, Store } from "../log/store.ts";
+import type { RememberedPermission } from "../projection/permissions.ts";
 import type { Branch, BranchInfo, PlacedBranch } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
@@ -15,6 +16,7 @@ import * as history from "./history.ts";
 import * as interactions from "./interactions.ts";
 import * as objects from "./objects.ts";
 import { openStore } from "./open-store.ts";
+import * as permissions from "./permissions.ts";
 import * as sessions from "./session.ts";
 import * as turns from "./turns.ts";
 
@@ -27,6 +29,7 @@ export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
 export type { LogEvent, MessagePage } from "./history.ts";
 export type { SessionAndBranch } from "./objects.ts";
+export type { RevokedPermission } from "./permissions.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
 export type { ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
@@ -165,6 +168,18 @@ export class Sessions {
   /** Answers an open interaction, exactly once; `interaction_closed` for whoever comes late. */
   answer(scope: Scope, interactionId: string, answer: JsonObject, options: { by?: string } = {}): Promise<Fact> {
     return interactions.answerInteraction(this.#context, scope, interactionId, answer, options);
+  }
+
+  // Remembered permissions
+
+  /** The permissions that were given or denied with "always" and hold in the session. */
+  listPermissions(sessionId: string): Promise<RememberedPermission[]> {
+    return permissions.listPermissions(this.#context, sessionId);
+  }
+
+  /** Revokes what was remembered for a tool, of one agent or of all; the next call is asked for. Returns how many went. */
+  revokePermission(sessionId: string, revoked: permissions.RevokedPermission): Promise<number> {
+    return permissions.revokePermission(this.#context, sessionId, revoked);
   }
 
   // Objects in hand

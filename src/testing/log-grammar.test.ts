@@ -63,6 +63,11 @@ describe("checkGrammar", () => {
     ],
     ["a message of a closed turn", [begun, committed, asks], /turn t is not open/],
     ["a turn that closes twice", [begun, committed, committed], /turn t is not open/],
+    [
+      "a grant for a call that nobody asked for",
+      [begun, { type: "permission.granted", turnId, callId: "c", toolName: "t", how: "mode" }],
+      /no call c/,
+    ],
     ["a start of a call that nobody asked for", [begun, { type: "tool.started", turnId, callIds: ["c"] }], /no call c/],
     ["a question about a call that nobody asked for", [begun, opened], /no call c/],
     ["an answer to no question", [begun, answered], /q was never opened/],

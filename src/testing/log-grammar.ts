@@ -67,6 +67,7 @@ const rules: { [T in FactType]: Rule<T> } = {
     for (const { toolCallId } of callsOf(fact as Parameters<typeof callsOf>[0])) reading.calls.add(toolCallId);
     return ofOpenTurn(reading, fact);
   },
+  "permission.granted": (reading, fact) => ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId),
   "tool.started"(reading, fact) {
     const unknown = fact.callIds.find((callId) => !reading.calls.has(callId));
     return ofOpenTurn(reading, fact) ?? (unknown === undefined ? undefined : noCall(unknown));

@@ -63,6 +63,13 @@ export const routes = {
   updateSession: route("PATCH", session, { summary: "Merges metadata; null removes.", body: bodies.updateSession }),
   deleteSession: route("DELETE", session, { summary: "Deletes a session and all that belongs to it." }),
   tree: route("GET", `${session}/tree`, { summary: "The branches as a tree." }),
+  listPermissions: route("GET", `${session}/permissions`, { summary: 'Permissions remembered by "always".' }),
+  revokePermission: route("DELETE", `${session}/permissions/:tool`, {
+    summary: "Revokes what is remembered for a tool, of one agent or of all.",
+    status: 200,
+    gives: "json",
+    query: queries.revokePermission,
+  }),
 
   listBranches: route("GET", `${session}/branches`, { summary: "Branches, oldest first." }),
   getBranch: route("GET", branch, { summary: "One branch with its place in the tree." }),

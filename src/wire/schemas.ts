@@ -170,6 +170,7 @@ export const queries = {
   none: noQuery,
   listSessions: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
+  revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
   events: v.strictObject({ after: v.optional(number), limit: pageSize }),
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),

@@ -60,6 +60,18 @@ export interface RunBody {
   readonly endedAt?: number;
 }
 
+/** A permission that holds in a session until it is revoked. */
+export interface PermissionBody {
+  /** The agent it holds for; absent for agents without an id, which share it. */
+  readonly agentId?: string;
+  readonly tool: string;
+  readonly decision: "allow" | "deny";
+  readonly by?: string;
+  readonly at: number;
+  /** The question that was answered with "always". */
+  readonly interactionId?: string;
+}
+
 export interface InteractionBody {
   readonly id: string;
   readonly kind: "permission" | "clarification" | "continuation" | "client-tool";

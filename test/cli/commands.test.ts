@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { storedChoices } from "../../src/projection/permissions.ts";
 import { bough, boughWith, fill, fillMany, fillRich, inStore, manifest, scratch, snapshot, start } from "./kit.ts";
 
 const url = "sqlite:bough.db";
@@ -33,6 +34,7 @@ describe("bough", () => {
     ["sessions", "show"],
     ["sessions", "export"],
     ["sessions", "import"],
+    ["sessions", "permissions"],
     ["sessions", "rm"],
     ["sessions", "prune"],
     ["events"],
@@ -182,10 +184,11 @@ describe("bough sessions", () => {
     expect(exported).toMatchObject({ code: 0, stdout: "" });
     const lines = readFileSync(join(cwd, "rich.jsonl"), "utf8");
     for (const line of lines.trim().split("\n")) JSON.parse(line);
-    const imported = await boughWith(cwd, { input: lines }, "sessions", "import", "-", "--store", "./files", "--json");
-    expect(JSON.parse(imported.stdout)).toMatchObject({ sessions: 1, imported: 1, verified: true });
+    const words = ["--trust", "--store", "./files", "--json"];
+    const imported = await boughWith(cwd, { input: lines }, "sessions", "import", "-", ...words);
+    expect(JSON.parse(imported.stdout)).toMatchObject({ sessions: 1, imported: 1, verified: true, trusted: true });
     expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/bough.db`));
-    const again = await bough(cwd, "sessions", "import", "rich.jsonl", "--store", "./files", "--json");
+    const again = await bough(cwd, "sessions", "import", "rich.jsonl", ...words);
     expect(JSON.parse(again.stdout)).toMatchObject({ sessions: 1, imported: 0 });
   });
 
@@ -205,6 +208,27 @@ describe("bough sessions", () => {
     expect(cut.stderr).toContain("the file was cut off");
     expect([changed.code, cut.code]).toEqual([1, 1]);
     expect((await snapshot(`${cwd}/files`)).sessions).toEqual([]);
+  });
+
+  test("permissions lists what is remembered, and revokes it", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      const kept = [
+        { agentId: "helper", tool: "wipe", decision: "allow", by: "ada", at: 1 },
+        { tool: "wipe", decision: "deny", at: 2 },
+      ] as const;
+      await sessions.createSession("s", { state: storedChoices(kept) });
+    });
+    const permissions = (...words: string[]) => bough(cwd, "sessions", "permissions", "s", "--store", url, ...words);
+    expect((await permissions()).stdout).toMatch(/wipe +helper +allow +1970-01-01 00:00:00Z +ada\nwipe +\(agents/);
+    const revoked = await permissions("--revoke", "wipe", "--agent", "helper", "--json");
+    expect(JSON.parse(revoked.stdout)).toEqual({ revoked: 1 });
+    expect(JSON.parse((await permissions("--json")).stdout)).toEqual({
+      permissions: [{ tool: "wipe", decision: "deny", at: 2 }],
+    });
+    expect((await permissions("--revoke", "wipe")).stdout).toBe("Revoked 1 permission of wipe.\n");
+    expect((await permissions()).stdout).toBe("No permissions are remembered in this session.\n");
+    expect(await permissions("--agent", "helper")).toMatchObject({ code: 2 });
   });
 
   test("rm asks for --yes where nobody can be asked, and removes nothing when one of several is missing", async () => {

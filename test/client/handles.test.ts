@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { isRemoteError } from "../../src/client/index.ts";
 import { textOf } from "../../src/events/index.ts";
+import { storedChoices } from "../../src/projection/permissions.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
 import { routes } from "../../src/wire/index.ts";
 import { given, held, until } from "../server/kit.ts";
@@ -118,6 +119,22 @@ test("checkpoints: saved, listed, looked at, forked, reverted to", async () => {
   await expect(branch.loadCheckpoint("d")).rejects.toSatisfy(refused("checkpoint_not_found"));
 });
 
+test("remembered permissions: listed, revoked", async () => {
+  const g = await given([]);
+  const client = await clientOf(g);
+  const kept = [
+    { agentId: "ü 1", tool: "wipe", decision: "allow", by: "ada", at: 1 },
+    { tool: "wipe", decision: "deny", at: 2 },
+  ] as const;
+  await g.store.updateSession("s", { state: storedChoices(kept) });
+  expect(await client.listPermissions("s")).toEqual(kept);
+  expect(await client.revokePermission("s", { agentId: "ü 1", tool: "wipe" })).toBe(1);
+  expect(await client.listPermissions("s")).toEqual(kept.slice(1));
+  expect(await client.revokePermission("s", { tool: "wipe" })).toBe(1);
+  expect(await client.listPermissions("s")).toEqual([]);
+  await expect(client.listPermissions("none")).rejects.toSatisfy(refused("session_not_found"));
+});
+
 test("agents: stored, listed, changed, deleted", async () => {
   const client = await clientOf(await given([], { definitions: { models: { "x/y": scriptedModel([]) } } }));
   const config = { model: "x/y", instructions: "Be brief." };
@@ -168,6 +185,7 @@ test("every route that is not about the server itself has a method", async () =>
   await client.createAgent({ config: { model: "x/y" } });
   await client.updateAgent(":agentId", { config: { model: "x/y" } });
   await client.deleteAgent(":agentId");
+  await Promise.all([client.listPermissions(":sessionId"), client.revokePermission(":sessionId", { tool: ":tool" })]);
   await Promise.all([b.get(), b.fork(), b.update({}), b.delete(), b.revert({}), b.events(), b.siblings(), b.runs()]);
   await Promise.all([b.listCheckpoints(), b.saveCheckpoint(), b.loadCheckpoint(":checkpointId")]);
   await Promise.all([b.forkCheckpoint(":checkpointId"), b.revertCheckpoint(":checkpointId"), b.listContent()]);

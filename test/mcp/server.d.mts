@@ -1,3 +1,3 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 
-export function createServer(note: (what: string) => void): McpServer;
+export function createServer(note: (what: string, why?: string) => void): McpServer;

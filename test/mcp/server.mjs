@@ -2,14 +2,14 @@
 
 import { appendFileSync } from "node:fs";
 import { McpServer } from "@modelcontextprotocol/server";
-import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 const image = { type: "image", data: "QUJD", mimeType: "image/png" };
 const sum = z.object({ sum: z.number() });
 
-/** @param {(what: string) => void} note told when a call begins or is cancelled */
+/** @param {(what: string, why?: string) => void} note told when a call begins or is cancelled */
 export function createServer(note) {
   const server = new McpServer({ name: "small", version: "1.0.0" });
   const tool = (name, config, run) => server.registerTool(name, config, run);
@@ -38,7 +38,7 @@ export function createServer(note) {
     const { signal } = context.mcpReq;
     return new Promise((resolve) => {
       signal.addEventListener("abort", () => {
-        note("cancelled");
+        note("cancelled", String(signal.reason));
         resolve(text("late"));
       });
     });
@@ -53,5 +53,8 @@ if (process.argv[1] === import.meta.filename) {
     process.stderr.write("the licence has run out\n");
     process.exit(3);
   }
-  await createServer((what) => appendFileSync(process.argv[2], `${what}\n`)).connect(new StdioServerTransport());
+  const [, , file, era] = process.argv;
+  const note = (what, why) => appendFileSync(file, `${what}${era && why ? `: ${why}` : ""}\n`);
+  if (era === "newer") serveStdio(() => createServer(note), { legacy: "reject" });
+  else await createServer(note).connect(new StdioServerTransport());
 }

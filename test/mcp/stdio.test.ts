@@ -52,15 +52,17 @@ describe("the tools of a child process", () => {
     expect(tools.get("small_two_lines")?.description).toBe("Two lines");
   });
 
-  test("have the effect and the permission that the server hints at", async () => {
-    const tools = await prepareTools([open()]);
-    const said = (name: string) => [tools.get(name)?.effect, tools.get(name)?.permission];
-    expect([said("add"), said("picture"), said("wipe")]).toEqual([
-      ["retry", false],
-      ["read", false],
-      ["retry", true],
-    ]);
-  });
+  test.each([
+    [false, ["retry", true]],
+    [true, ["read", false]],
+  ])(
+    "need permission, whatever the server hints at, unless its hints are trusted (%s)",
+    async (trustHints, reading) => {
+      const tools = await prepareTools([open({ trustHints })]);
+      const said = (name: string) => [tools.get(name)?.effect, tools.get(name)?.permission];
+      expect([said("add"), said("picture"), said("wipe")]).toEqual([["retry", true], reading, ["retry", true]]);
+    },
+  );
 
   test("have what the options say instead, and only those that are included", async () => {
     const tools = await prepareTools([
@@ -73,7 +75,9 @@ describe("the tools of a child process", () => {
   test("are refused when one is wanted that the server has not", async () => {
     await expect(open({ name: "small", include: ["fly"] }).tools()).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^The MCP server "small" has no tool "fly"; it has: add, two\.lines/),
+      message: expect.stringMatching(
+        /^The MCP server "small" has no tool "fly" that can be called; it has: add, two\.lines/,
+      ),
     });
   });
 

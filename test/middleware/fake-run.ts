@@ -6,6 +6,7 @@ import {
   type Answer,
   type HookContext,
   type IterationContext,
+  type PermissionGrant,
   type Question,
   StateBag,
   type ToolBatchContext,
@@ -35,6 +36,7 @@ const nothingAsked = { context: undefined, identity: {}, metadata: {}, sessionMe
 export class FakeRun {
   readonly asked: Question[] = [];
   readonly stopped: string[] = [];
+  readonly granted: PermissionGrant[] = [];
   readonly limits: [string, number | undefined][] = [];
   readonly emitted: [string, Json][] = [];
   readonly abort = new AbortController();
@@ -90,6 +92,7 @@ export class FakeRun {
       block(output) {
         this.blocked = output;
       },
+      grant: (grant) => this.granted.push(grant),
       get isBlocked() {
         return this.blocked !== undefined;
       },

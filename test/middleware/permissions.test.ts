@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { type Answer, type PermissionOptions, permissions } from "../../src/middleware/index.ts";
+import { storedChoices } from "../../src/projection/permissions.ts";
 import type { Tool } from "../../src/tools/index.ts";
 import { FakeRun, fakeTool, nothingKept } from "./fake-run.ts";
 
@@ -68,7 +69,11 @@ describe("permissions", () => {
   });
 
   test("a mode answers for calls that need permission", async () => {
-    expect((await decide({}, silent, { mode: "allow" })).blocked).toBeUndefined();
+    const allowed = await decide({}, silent, { mode: "allow" });
+    expect(allowed.blocked).toBeUndefined();
+    expect(allowed.run.granted).toEqual([{ how: "mode", modeOf: "agent" }]);
+    const unguarded = await decide({ permission: false }, silent, { mode: "allow" });
+    expect(unguarded.run.granted).toEqual([]);
     expect((await decide({}, silent, { mode: "deny" })).blocked).toMatchObject({ type: "execution-denied" });
     expect((await decide({ permission: false }, silent, { mode: "deny" })).blocked).toBeUndefined();
   });
@@ -87,7 +92,11 @@ describe("permissions", () => {
     const run = new FakeRun({ kept, answer: () => ({ approved: true, choice: "once" }) });
     const other = await decide({ name: "other" }, undefined, { run, callId: "call-3" });
     expect(other.asked).toHaveLength(1);
-    expect(kept.session).toEqual({ "@permissions": { version: 1, data: { send: approved ? "allow" : "deny" } } });
+    const decision = approved ? "allow" : "deny";
+    expect(later.run.granted).toEqual(approved ? [{ how: "always" }] : []);
+    expect(kept.session).toEqual({
+      "@permissions": { version: 2, data: [{ agentId: "a1", tool: "send", decision, at: 0 }] },
+    });
   });
 
   test("no answer is a denial that says so", async () => {
@@ -113,7 +122,7 @@ describe("permissions", () => {
     test("is never repeated by mode, memory or a tool's own word", async () => {
       for (const mode of ["allow", "deny", "ask"] as const) {
         const kept = nothingKept();
-        kept.session = { "@permissions": { version: 1, data: { send: "allow" } } };
+        kept.session = storedChoices([{ agentId: "a1", tool: "send", decision: "allow", at: 1 }]);
         const run = new FakeRun({ kept, answer: () => ({ approved: false }) });
         const { blocked, asked } = await decide({ ...once, permission: false }, undefined, { run, mode, starts: 1 });
         expect(asked).toMatchObject([{ kind: "permission", callId: "call-1", request: { again: true } }]);

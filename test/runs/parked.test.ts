@@ -58,7 +58,8 @@ describe("a run that parks", () => {
     await agent.run(undefined, { ...s, branchId: "main" }).result;
     expect(ran).toEqual(["a", "a"]);
     const types = (await factsOf(agent)).map(({ type }) => type);
-    const written = ["turn.resumed", "interaction.expired", "tool.returned", "message.added", "turn.committed"];
+    const asked = ["turn.resumed", "interaction.expired", "permission.granted"];
+    const written = [...asked, "tool.returned", "message.added", "turn.committed"];
     expect(types.slice(types.indexOf("turn.resumed"))).toEqual(written);
     const { id: interactionId } = interactions![0]!;
     expect(await factsOf(agent, "interaction.expired")).toMatchObject([{ interactionId, reason: "not needed" }]);

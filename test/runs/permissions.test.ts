@@ -253,8 +253,11 @@ describe("always", () => {
     const runs = [first.run("go", { ...s, branchId: "main" }), second.run("go", { ...s, branchId: "fork" })];
     await Promise.all(runs.map((run) => answering(run, () => ({ approved: true, choice: "always" }))));
     const { state } = await first.getSession("s");
-    expect(JSON.stringify(state)).toMatch(/"one":"allow"/);
-    expect(JSON.stringify(state)).toMatch(/"two":"allow"/);
+    const { data } = state["@permissions"] as { data: object[] };
+    expect(data.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))).toMatchObject([
+      { tool: "one", decision: "allow" },
+      { tool: "two", decision: "allow" },
+    ]);
     const again = await answering(second.run("again", { ...s, branchId: "main" }), () => undefined);
     expect(again.filter(({ type }) => type === "interaction.opened")).toEqual([]);
   });

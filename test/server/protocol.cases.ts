@@ -1,7 +1,7 @@
 // The protocol, clause by clause, on one store. Every test is named for the clause of PROTOCOL.md that it holds.
 
 import { describe, expect, test } from "vitest";
-import { expectProblem, given, held, type OpenStore, say, scope, settled } from "./kit.ts";
+import { add as addTool, expectProblem, given, held, type OpenStore, say, scope, settled, until } from "./kit.ts";
 
 const main = "/sessions/s/branches/main";
 
@@ -139,6 +139,37 @@ export function describeProtocol(open: OpenStore): void {
       expect((await ask("DELETE", "/sessions/s")).status).toBe(204);
       expectProblem(await ask("GET", "/sessions/s"), 404, "session_not_found");
       expectProblem(await ask("DELETE", "/sessions/s"), 404, "session_not_found");
+    });
+
+    test("3.8–3.10 remembered permissions are listed, leave a fact where they are used, and are revoked", async () => {
+      let calls = 0;
+      const script: Parameters<typeof given>[0] = (prompt) =>
+        prompt.at(-1)!.role === "tool" ? "Done." : { calls: [{ name: "add", input: { a: ++calls, b: 1 } }] };
+      const g = await start(script, { agent: { tools: { add: { ...addTool, permission: true } } } });
+      const asked = () => until(async () => (await g.ask("GET", `${scope}/state`)).body.interactions[0]);
+      const granted = async () =>
+        (await g.ask("GET", `${main}/events?limit=1000`)).body.events.filter(
+          ({ type }: { type: string }) => type === "permission.granted",
+        );
+      await g.ask("POST", `${scope}/inputs`, { input: "Add" });
+      const { id: interactionId } = await asked();
+      await g.ask("POST", `${scope}/responses`, { interactionId, answer: { approved: true, choice: "always" } });
+      await settled(g);
+      const { body } = await g.ask("GET", "/sessions/s/permissions");
+      const kept = { agentId: "helper", tool: "add", decision: "allow", at: expect.any(Number), interactionId };
+      expect(body).toEqual({ permissions: [kept] });
+      expect(await granted()).toEqual([]);
+      await say(g, "Add");
+      expect(await granted()).toMatchObject([{ toolName: "add", how: "always", interactionId }]);
+      const revoke = (query: string) => g.ask("DELETE", `/sessions/s/permissions/add${query}`);
+      expect(await revoke("?agentId=another")).toMatchObject({ status: 200, body: { revoked: 0 } });
+      expect((await revoke("?agentId=helper")).body).toEqual({ revoked: 1 });
+      expect((await revoke("")).body).toEqual({ revoked: 0 });
+      expect((await g.ask("GET", "/sessions/s/permissions")).body).toEqual({ permissions: [] });
+      await g.ask("POST", `${scope}/inputs`, { input: "Add" });
+      expect((await asked()).id).not.toBe(interactionId);
+      expectProblem(await g.ask("GET", "/sessions/none/permissions"), 404, "session_not_found");
+      expectProblem(await g.ask("DELETE", "/sessions/none/permissions/add"), 404, "session_not_found");
     });
 
     test("3.6 a session in which something runs stays", async () => {

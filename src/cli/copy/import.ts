@@ -1,16 +1,18 @@
 // Exported lines back as something to copy from. A session is given out when its end was read and its hash is right. A hash
-// can be made by anybody, so what a session's commands would refuse is refused here too.
+// can be made by anybody, so what a session's commands would refuse is refused here too, and so are ids that a server keeps
+// for itself and its tenants.
 
 import * as v from "valibot";
 import { BoughError } from "../../base/errors.ts";
 import { checkId } from "../../base/ids.ts";
 import { checkJson, factLimits, type JsonObject, metadataLimits } from "../../base/json.ts";
-import { codec } from "../../events/index.ts";
+import { codec, type Fact, type UnknownFact } from "../../events/index.ts";
 import type {
   BranchRecord,
   BranchRef,
   CheckpointRecord,
   ContentRecord,
+  NewEvent,
   ReadOptions,
   SessionRecord,
   StoredEvent,
@@ -60,26 +62,39 @@ const lineSchema = v.variant("type", [
 type Line = v.InferOutput<typeof lineSchema>;
 
 interface StagedBranch {
-  readonly record: BranchRecord;
+  record: BranchRecord;
   readonly facts: StoredEvent[];
   /** Oldest first. */
   readonly checkpoints: CheckpointRecord[];
   readonly contents: { record: ContentRecord; bytes: Uint8Array }[];
 }
 
+export interface ImportOptions {
+  /** Takes ids with a leading "~", which are those of a server's tenants and of its stored agents. */
+  readonly allowNamespaced?: boolean;
+}
+
 /** One session of a file, held in memory. */
 export class StagedSession implements Source {
-  readonly record: SessionRecord;
+  #record: SessionRecord;
+  readonly #checkName: (id: string, what: string) => void;
   readonly #branches = new Map<string, StagedBranch>();
 
-  constructor(record: SessionRecord) {
-    this.record = record;
+  constructor(record: SessionRecord, { allowNamespaced = false }: ImportOptions = {}) {
+    this.#checkName = allowNamespaced ? () => {} : refuseNamespaced;
+    this.#checkName(record.id, "session");
+    this.#record = record;
+  }
+
+  get record(): SessionRecord {
+    return this.#record;
   }
 
   add(line: Exclude<Line, { type: "session" | "end" }>): void {
     if (line.type === "branch") {
       const { type: _, parent, ...row } = line;
       checkId(row.branchId, "branch");
+      this.#checkName(row.branchId, "branch");
       checkJson(row.header, "The header", factLimits);
       const record = { sessionId: this.record.id, ...row, ...(parent && { parent }) };
       this.#branches.set(row.branchId, { record, facts: [], checkpoints: [], contents: [] });
@@ -89,7 +104,8 @@ export class StagedSession implements Source {
     if (!branch) throw new Error(`a ${line.type} before any branch`);
     if (line.type === "fact") {
       const { seq, id, data } = line;
-      codec.decode({ seq, id, data });
+      const { agentId } = codec.decode({ seq, id, data }) as { agentId?: unknown };
+      this.#checkName(String(agentId), "agent");
       branch.facts.push({ seq, id, data });
     } else if (line.type === "checkpoint") {
       const { type: _, ...checkpoint } = line;
@@ -99,6 +115,23 @@ export class StagedSession implements Source {
       const record = { ...row, branchId: branch.record.branchId, ...(name !== undefined && { name }) };
       branch.contents.push({ record, bytes: Buffer.from(bytes, "base64") });
     }
+  }
+
+  replaceState(state: JsonObject): void {
+    this.#record = { ...this.#record, state };
+  }
+
+  /** The branch's own facts. */
+  factsOf(ref: BranchRef): (Fact | UnknownFact)[] {
+    return this.#branch(ref).facts.map(codec.decode);
+  }
+
+  /** Adds facts behind those of the file. */
+  extend(ref: BranchRef, events: readonly NewEvent[], header: JsonObject): void {
+    const branch = this.#branch(ref);
+    let { seq } = branch.record;
+    for (const { id, data } of events) branch.facts.push({ seq: ++seq, id, data });
+    branch.record = { ...branch.record, seq, header };
   }
 
   async getSession() {
@@ -138,7 +171,10 @@ export class StagedSession implements Source {
 }
 
 /** `store_corrupt` when a line is not what export writes, when the file ends too early, or when a hash is wrong. */
-export async function* importSessions(lines: AsyncIterable<string>): AsyncGenerator<StagedSession> {
+export async function* importSessions(
+  lines: AsyncIterable<string>,
+  options: ImportOptions = {},
+): AsyncGenerator<StagedSession> {
   let session: StagedSession | undefined;
   let number = 0;
   for await (const text of lines) {
@@ -147,7 +183,7 @@ export async function* importSessions(lines: AsyncIterable<string>): AsyncGenera
     const line = parseLine(text, number);
     if (line.type === "session") {
       if (session) throw broken(number, `session "${session.record.id}" has no end`);
-      session = begin(line, number);
+      session = begin(line, number, options);
     } else if (!session) {
       throw broken(number, `a ${line.type} before any session`);
     } else if (line.type === "end") {
@@ -168,13 +204,23 @@ function parseLine(text: string, number: number): Line {
   }
 }
 
-function begin({ type: _, format, ...record }: Extract<Line, { type: "session" }>, number: number): StagedSession {
+function begin(
+  { type: _, format, ...record }: Extract<Line, { type: "session" }>,
+  number: number,
+  options: ImportOptions,
+): StagedSession {
   if (format > exportFormat)
     throw broken(number, `format ${format} is newer than this Bough, which knows ${exportFormat}`);
   checkId(record.id, "session");
   checkJson(record.metadata, "The metadata", metadataLimits);
   checkJson(record.state, "The state", metadataLimits);
-  return new StagedSession(record);
+  return new StagedSession(record, options);
+}
+
+function refuseNamespaced(id: string, what: string): void {
+  if (!id.startsWith("~")) return;
+  const message = `The ${what} id "${id}" begins with "~": such ids belong to a server's tenants. If this is yours, import it with --allow-namespaced.`;
+  throw new BoughError("invalid_argument", message, { data: { what, id } });
 }
 
 async function end(session: StagedSession, sha256: string, number: number): Promise<StagedSession> {

@@ -1,10 +1,19 @@
-// Permissions: who may run what. A denial is an ordinary result that the model reads; the turn goes on.
+// Permissions: who may run what. A denial is an ordinary result that the model reads; the turn goes on. What runs without a
+// question although it needs permission says so in the log (`permission.granted`).
 
 import * as v from "valibot";
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { ToolOutput } from "../../events/index.ts";
+import {
+  asChoices,
+  choiceOf,
+  type PermissionChoice,
+  permissionsKey,
+  permissionsVersion,
+  remember,
+} from "../../projection/permissions.ts";
 import type { StateAccess } from "../../tools/index.ts";
-import type { Answer, Middleware, ToolCallContext } from "../port.ts";
+import type { Answer, Middleware, PermissionGrant, ToolCallContext } from "../port.ts";
 import { defineState } from "../state.ts";
 
 /** How calls that need permission are decided. */
@@ -18,7 +27,7 @@ export interface PermissionOptions {
 /** How a person answers a permission question. */
 export interface PermissionAnswer {
   readonly approved: boolean;
-  /** "always" holds for this tool in the whole session (default "once"). */
+  /** "always" holds for this tool of this agent in the whole session, until it is revoked (default "once"). */
   readonly choice?: "once" | "always";
   /** What the model gets to read of a denial. */
   readonly reason?: string;
@@ -38,23 +47,41 @@ const answerSchema = v.object({
   output: v.optional(outputSchema),
 });
 
-type Choice = "allow" | "deny";
+/**
+ * What was answered with "always". What version 1 kept was for a tool name and whichever agent has such a tool, so it is not
+ * honoured: the person is asked again.
+ */
+const choicesState = defineState<PermissionChoice[]>({
+  key: permissionsKey,
+  scope: "session",
+  version: permissionsVersion,
+  initial: [],
+});
 
-/** What was answered with "always", by tool name. */
-const choicesState = defineState<Record<string, Choice>>({ key: "permissions", scope: "session", initial: {} });
-
-/** Asks before a tool runs that needs permission, and before a call is repeated that may have run before a crash. */
-export function permissions({ mode = "ask", tools = {} }: PermissionOptions = {}): Middleware {
+/**
+ * Asks before a tool runs that needs permission, and before a call is repeated that may have run before a crash. `modeOf`
+ * says whose the mode is, for the log.
+ */
+export function permissions(
+  { mode = "ask", tools = {} }: PermissionOptions = {},
+  modeOf: NonNullable<PermissionGrant["modeOf"]> = "agent",
+): Middleware {
   return {
     name: "permissions",
     state: [choicesState],
     async beforeToolCall(context) {
       if (context.isUnsure && context.tool.effect === "once") return askAgain(context);
-      if (mode === "allow" || !(await isNeeded(context, tools))) return;
+      if (!(await isNeeded(context, tools))) return;
+      if (mode === "allow") return context.grant(byMode(context, modeOf));
       if (mode === "deny") return deny(context, "Calls of this tool are not permitted in this run.");
       await decide(context);
     },
   };
+}
+
+/** A run's own mode is its caller's; an agent's is its program's. */
+function byMode({ by }: ToolCallContext, modeOf: "agent" | "run"): PermissionGrant {
+  return { how: "mode", modeOf, ...(modeOf === "run" && by !== undefined && { by }) };
 }
 
 /** A rule that can't tell is no permission. */
@@ -75,7 +102,7 @@ async function decide(context: ToolCallContext): Promise<void> {
   const { call, tool, state } = context;
   const question = { kind: "permission", callId: call.toolCallId, request: requestOf(context) } as const;
   for (;;) {
-    const remembered = ownValue(await state.get(choicesState), tool.name);
+    const remembered = choiceOf(asChoices(await state.get(choicesState)), context.agent.id, tool.name);
     if (remembered === undefined) {
       const given = await Promise.race([context.ask(question), choiceFor(context).made]);
       if (given) return follow(context, given);
@@ -84,21 +111,31 @@ async function decide(context: ToolCallContext): Promise<void> {
     // What was said about this very call goes before what was said about all of them.
     const given = await context.withdraw(question);
     if (given) return follow(context, given);
-    return remembered === "allow" ? undefined : deny(context, "The user has denied this tool for the whole session.");
+    if (remembered.decision === "deny") return deny(context, "The user has denied this tool for the whole session.");
+    const { by, interactionId } = remembered;
+    return context.grant({ how: "always", ...(by !== undefined && { by }), ...(interactionId && { interactionId }) });
   }
 }
 
 async function follow(context: ToolCallContext, given: Answer): Promise<void> {
-  const { tool, state } = context;
   if (!given.answered) return deny(context, silence[given.reason]);
   const answer = answerOf(given);
   if (!answer) return deny(context, notUnderstood);
-  if (answer.choice === "always") {
-    const choice: Choice = answer.approved ? "allow" : "deny";
-    await state.update(choicesState, (choices) => ({ ...choices, [tool.name]: choice }));
-    choiceFor(context).tell();
-  }
+  if (answer.choice === "always") await rememberAnswer(context, given, answer.approved ? "allow" : "deny");
   if (!answer.approved) deny(context, answer.reason ?? "The user has denied this call.");
+}
+
+async function rememberAnswer(
+  context: ToolCallContext,
+  { by, at = 0, interactionId }: Answer & { answered: true },
+  decision: "allow" | "deny",
+): Promise<void> {
+  const { agent, tool, state } = context;
+  const agentId = agent.id === undefined ? {} : { agentId: agent.id };
+  const known = { ...(by !== undefined && { by }), ...(interactionId !== undefined && { interactionId }) };
+  const choice: PermissionChoice = { ...agentId, tool: tool.name, decision, at, ...known };
+  await state.update(choicesState, (choices) => remember(asChoices(choices), choice));
+  choiceFor(context).tell();
 }
 
 /** A choice for a tool that calls of one run wait for, each beside the answer to its own question. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
-import type { SessionListBody } from "../../wire/index.ts";
+import type { PermissionBody, SessionListBody } from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { sessionBody, treeBody } from "../pictures.ts";
 
@@ -20,6 +20,14 @@ export const sessionHandlers = {
   async deleteSession({ tenant, sessionId }: Exchange) {
     await tenant.sessions.deleteSession(sessionId);
     await tenant.feeds.deleted(sessionId);
+  },
+  async listPermissions({ tenant, sessionId }: Exchange): Promise<{ permissions: readonly PermissionBody[] }> {
+    return { permissions: await tenant.sessions.listPermissions(sessionId) };
+  },
+  async revokePermission(exchange: Exchange) {
+    const { tenant, sessionId, query } = exchange;
+    const meant = { ...(query as { agentId?: string }), tool: exchange.param("tool") };
+    return { revoked: await tenant.sessions.revokePermission(sessionId, meant) };
   },
   async tree({ tenant, sessionId }: Exchange) {
     return { branches: treeBody(await tenant.sessions.listBranches(sessionId)) };

@@ -3,8 +3,8 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Context } from "../sessions/context.ts";
-import { getSession, updateSession } from "../sessions/session.ts";
+import type { Context } from "./context.ts";
+import { getSession, updateSession } from "./session.ts";
 
 export async function sessionState(context: Context, sessionId: string): Promise<JsonObject> {
   return (await getSession(context, sessionId)).state;

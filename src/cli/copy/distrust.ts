@@ -1,0 +1,159 @@
+// What an import takes from a file that nobody here has vouched for. A file can say that a person approved a call, or that a
+// tool is always allowed; the person was not one of this store's. So before such a session is written:
+//   D1. No turn is left open: each gets a `turn.ended` (interrupted, reason "imported"), on every branch that sees it open.
+//       Nothing can resume it, so neither its calls nor the answers it was given have any effect.
+//   D2. Remembered permissions are gone from the session's state and from the state of its branches.
+//   D3. The same file gives the same session each time, so an import can be repeated and compared.
+
+import { BoughError } from "../../base/errors.ts";
+import { type JsonObject, mergePatch } from "../../base/json.ts";
+import { codec, type Draft, type Fact, type UnknownFact } from "../../events/index.ts";
+import type { BranchRecord } from "../../log/store.ts";
+import { turnPatch } from "../../projection/header.ts";
+import { type BranchView, copyView, emptyView, fold } from "../../projection/index.ts";
+import { choicesIn, inForce, permissionsSlot } from "../../projection/permissions.ts";
+import type { StagedSession } from "./import.ts";
+import { baseOf } from "./source.ts";
+
+/** What was changed in a session, or in several together. */
+export interface Distrusted {
+  closedTurns: number;
+  /** Answers in those turns that no call had used yet. */
+  voidedAnswers: number;
+  /** Tools for which a choice was remembered. */
+  droppedPermissions: number;
+}
+
+export function nothingDistrusted(): Distrusted {
+  return { closedTurns: 0, voidedAnswers: 0, droppedPermissions: 0 };
+}
+
+const reason = "imported";
+
+/** Changes the staged session; `store_corrupt` when a branch of it can't be read. */
+export async function distrust(session: StagedSession, sum: Distrusted): Promise<void> {
+  const { state } = session.record;
+  if (Object.hasOwn(state, permissionsSlot)) {
+    sum.droppedPermissions += countPermissions(state);
+    session.replaceState(mergePatch(state, { [permissionsSlot]: null }));
+  }
+  const branches = await session.listBranches();
+  const readings = new Readings(branches);
+  for (const branch of branches) {
+    const { view, unused } = readings.read(branch, session.factsOf(branch));
+    const drafts = endingsOf(view);
+    if (drafts.length === 0) continue;
+    if (view.open) {
+      sum.closedTurns += 1;
+      sum.voidedAnswers += unused;
+    }
+    const header = mergePatch(branch.header, turnPatch(view, drafts));
+    session.extend(branch, drafts.map(codec.encode), header);
+  }
+}
+
+/** Those of another version count as one, whatever they say. */
+function countPermissions(state: JsonObject): number {
+  const choices = choicesIn(state);
+  return choices.length > 0 ? inForce(choices).length : 1;
+}
+
+/** D3: ids and times come from the log itself. */
+function endingsOf(view: BranchView): Draft[] {
+  const { open, updatedAt: at, state } = view;
+  const drafts: Draft[] = [];
+  if (open)
+    drafts.push({ type: "turn.ended", id: `${reason}.${open.id}`, at, turnId: open.id, status: "interrupted", reason });
+  const isRemembered = Object.hasOwn(state, permissionsSlot) || Object.hasOwn(open?.set ?? {}, permissionsSlot);
+  if (isRemembered) {
+    drafts.push({ type: "state.changed", id: `${reason}.${view.seq}`, at, set: { [permissionsSlot]: null } });
+  }
+  return drafts;
+}
+
+interface Reading {
+  readonly view: BranchView;
+  /** How many answers of the open turn no call has used. */
+  readonly unused: number;
+}
+
+/** Folds branches, parents before their forks; of a parent, the view is kept at each position that a fork begins at. */
+class Readings {
+  readonly #branches: ReadonlyMap<string, BranchRecord>;
+  /** By branch and position. */
+  readonly #views = new Map<string, BranchView>();
+  readonly #wanted = new Set<string>();
+
+  constructor(branches: readonly BranchRecord[]) {
+    this.#branches = new Map(branches.map((branch) => [branch.branchId, branch]));
+    for (const branch of branches) this.#wanted.add(this.#beginning(branch));
+  }
+
+  read(branch: BranchRecord, facts: readonly (Fact | UnknownFact)[]): Reading {
+    const answers = new OpenAnswers();
+    try {
+      const beginning = this.#beginning(branch);
+      const view = beginning === nowhere ? emptyView() : this.#views.get(beginning);
+      if (!view) throw new Error("the branch it was forked from is not there");
+      const own = copyView(view);
+      for (const fact of facts) {
+        fold(own, fact);
+        answers.see(fact);
+        this.#keep(branch.branchId, own);
+      }
+      if (own.seq !== branch.seq) throw new Error(`it ends at ${own.seq}, not at ${branch.seq}`);
+      return { view: own, unused: answers.unused };
+    } catch (cause) {
+      const { sessionId, branchId } = branch;
+      const message = `Branch "${branchId}" of session "${sessionId}" can't be imported: ${(cause as Error).message}`;
+      throw new BoughError("store_corrupt", message, { data: { sessionId, branchId }, cause });
+    }
+  }
+
+  #keep(branchId: string, view: BranchView): void {
+    const name = nameOf(branchId, view.seq);
+    if (this.#wanted.has(name)) this.#views.set(name, copyView(view));
+  }
+
+  /** Where the branch's own facts begin: the ancestor that has the position as its own, and the position. */
+  #beginning({ parent }: BranchRecord): string {
+    let at = parent;
+    for (let hops = 0; at && hops <= this.#branches.size; hops++) {
+      const ancestor = this.#branches.get(at.branchId);
+      if (at.seq === 0) return nowhere;
+      if (!ancestor?.parent || at.seq > baseOf(ancestor)) return nameOf(at.branchId, at.seq);
+      at = { branchId: ancestor.parent.branchId, seq: Math.min(at.seq, ancestor.parent.seq) };
+    }
+    return nowhere;
+  }
+}
+
+const nowhere = "";
+
+function nameOf(branchId: string, seq: number): string {
+  return `${seq} ${branchId}`;
+}
+
+/** The answers of the turn that is open, by what became of them. */
+class OpenAnswers {
+  readonly #calls = new Map<string, string | undefined>();
+  readonly #answered = new Set<string>();
+  readonly #returned = new Set<string>();
+
+  see(fact: Fact | UnknownFact): void {
+    if (fact.type === "turn.started") this.#forget();
+    else if (fact.type === "interaction.opened") this.#calls.set(fact.id, fact.callId);
+    else if (fact.type === "interaction.answered") this.#answered.add(fact.interactionId);
+    else if (fact.type === "tool.returned") this.#returned.add(fact.callId);
+  }
+
+  get unused(): number {
+    return [...this.#answered].filter((id) => !this.#returned.has(this.#calls.get(id) ?? "")).length;
+  }
+
+  #forget(): void {
+    this.#calls.clear();
+    this.#answered.clear();
+    this.#returned.clear();
+  }
+}

@@ -1,0 +1,158 @@
+// What an import takes from a file of somebody else's.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createAgent, defineTool, openSessions } from "../../src/index.ts";
+import type { Store } from "../../src/log/store.ts";
+import { checkLogs, scriptedModel } from "../../src/testing/index.ts";
+import { bough, fill, fillRich, inStore, scratch, snapshot } from "./kit.ts";
+
+const main = { sessionId: "s", branchId: "main" };
+
+/** An agent with one tool, guarded and never to be run twice; what it ran with is in `ran`. */
+function wiping(store: Store) {
+  const ran: string[] = [];
+  const wipe = defineTool({
+    input: z.object({ path: z.string() }),
+    permission: true,
+    effect: "once",
+    execute: ({ path }) => {
+      ran.push(path);
+      return "wiped";
+    },
+  });
+  const model = scriptedModel((prompt) =>
+    prompt.at(-1)!.role === "tool" ? "done" : { calls: [{ name: "wipe", input: { path: "/etc" } }] },
+  );
+  return { ran, agent: createAgent({ id: "helper", model, tools: { wipe }, store }) };
+}
+
+/**
+ * Exports a session with an approved call that has not run, on two branches and on one that begins inside of such a turn, and
+ * with "always" for its tool.
+ */
+async function attack(cwd: string): Promise<void> {
+  await inStore(`sqlite:${cwd}/evil.db`, async (store) => {
+    const { agent } = wiping(store);
+    await agent.createSession("s");
+    await agent.createBranch("s", { branchId: "other" });
+    for (const branchId of ["main", "other"]) {
+      const { interactions } = await agent.run("go", { ...main, branchId, questions: "park" }).result;
+      await agent.answer({ ...main, branchId }, interactions![0]!.id, { approved: true, choice: "always" });
+    }
+    const { header, seq } = (await store.getBranch(main))!;
+    await store.createBranch("s", { id: "inside", header, events: [], parent: { branchId: "main", seq } });
+    await agent.createBranch("s", { branchId: "third" });
+    const run = agent.run("go", { ...main, branchId: "third" });
+    for await (const event of run) {
+      if (event.type === "interaction.opened") await run.respond(event.id, { approved: true, choice: "always" });
+    }
+    expect(JSON.stringify((await agent.getSession("s")).state)).toContain("wipe");
+  });
+  const exported = await bough(cwd, "sessions", "export", "s", "--store", "sqlite:evil.db", "-o", "evil.jsonl");
+  expect(exported.code).toBe(0);
+}
+
+describe("a session of somebody else's", () => {
+  test("runs nothing that was approved there: open turns are closed and permissions forgotten", async () => {
+    const cwd = scratch();
+    await attack(cwd);
+    const words = ["sessions", "import", "evil.jsonl", "--store", "sqlite:mine.db"];
+    const imported = await bough(cwd, ...words);
+    expect(imported.stdout).toMatch(
+      /^Imported and verified: 1 session, \d+ facts\.\nClosed 3 open turns, with 2 answers that no call had used\.\nDropped 1 remembered permission\.\n.*--trust/,
+    );
+    const again = await bough(cwd, ...words, "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      ...{ sessions: 1, imported: 0, verified: true, trusted: false },
+      ...{ closedTurns: 3, voidedAnswers: 2, droppedPermissions: 1 },
+    });
+
+    await inStore(`sqlite:${cwd}/mine.db`, async (store) => {
+      const { agent, ran } = wiping(store);
+      expect(await checkLogs(store)).toEqual([]);
+      expect(await agent.recover()).toEqual([]);
+      await expect(agent.run(undefined, main).result).rejects.toMatchObject({ code: "nothing_to_resume" });
+      const { turns, messages } = await agent.loadBranch("s", "main");
+      expect(turns.at(-1)).toMatchObject({ status: "interrupted", reason: "imported" });
+      expect(messages.at(-1)).toMatchObject({ role: "tool" });
+      expect((await agent.listBranches("s")).map(({ openTurnId }) => openTurnId)).toEqual(Array(4).fill(undefined));
+      // Nobody is there to be asked, so a new call is denied: nothing is remembered.
+      await agent.run("go", main).result;
+      expect(ran).toEqual([]);
+      expect(await checkLogs(store)).toEqual([]);
+    });
+  });
+
+  test("goes on with --trust as it would have gone on there", async () => {
+    const cwd = scratch();
+    await attack(cwd);
+    const imported = await bough(cwd, "sessions", "import", "evil.jsonl", "--store", "sqlite:mine.db", "--trust");
+    expect(imported.stdout).toMatch(/^Imported and verified: 1 session, \d+ facts\.\n$/);
+    await inStore(`sqlite:${cwd}/mine.db`, async (store) => {
+      const { agent, ran } = wiping(store);
+      for (const { run } of await agent.recover()) await run?.result;
+      expect(ran).toEqual(["/etc", "/etc", "/etc"]);
+      await agent.run("go", main).result;
+      expect(ran).toHaveLength(4);
+    });
+  });
+
+  test("keeps all that is closed, and is the same when it is imported again", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/a.db`, (sessions, tick) => fillRich(sessions, tick, "rich"));
+    await bough(cwd, "sessions", "export", "rich", "--store", "sqlite:a.db", "-o", "rich.jsonl");
+    for (let i = 0; i < 2; i++) {
+      const imported = await bough(cwd, "sessions", "import", "rich.jsonl", "--store", "./files", "--json");
+      expect(JSON.parse(imported.stdout)).toMatchObject({ closedTurns: 1, imported: i === 0 ? 1 : 0, verified: true });
+    }
+    const [before, after] = [await snapshot(`sqlite:${cwd}/a.db`), await snapshot(`${cwd}/files`)];
+    const logs = ({ sessions }: typeof before) => sessions[0]!.branches.map(({ events }) => events);
+    const [main, ...others] = logs(after);
+    expect(main!.slice(0, -1)).toEqual(logs(before)[0]);
+    expect(others).toEqual(logs(before).slice(1));
+    expect(after.sessions[0]!.record).toEqual(before.sessions[0]!.record);
+  });
+
+  test("is refused when a branch of it can't be read, before anything is written", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/a.db`, async (sessions) => {
+      await sessions.createSession("s");
+      await sessions.store.append(main, [{ id: "x", data: '{"type":"turn.committed","at":1,"turnId":"none"}' }]);
+    });
+    await bough(cwd, "sessions", "export", "s", "--store", "sqlite:a.db", "-o", "s.jsonl");
+    const refused = await bough(cwd, "sessions", "import", "s.jsonl", "--store", "./files");
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain('Branch "main" of session "s" can\'t be imported');
+    expect((await snapshot(`${cwd}/files`)).sessions).toEqual([]);
+  });
+});
+
+describe("ids that a server keeps for its tenants", () => {
+  test.each([
+    ["session", "~sessions/A~planted", "main", "helper"],
+    ["session", "~agents/A~helper2", "main", "helper"],
+    ["branch", "s", "~branch", "helper"],
+    ["agent", "s", "main", "~helper"],
+  ])("are refused, here of a %s (%s %s %s), unless that is asked for", async (what, sessionId, branchId, agentId) => {
+    const cwd = scratch();
+    await inStore(`sqlite:${cwd}/a.db`, async (store) => {
+      const sessions = await openSessions(store);
+      await sessions.createSession(sessionId);
+      if (branchId !== "main") await sessions.createBranch(sessionId, { branchId });
+      await sessions.appendTurn({ sessionId, branchId }, [{ role: "user", content: "Hello" }], { agentId });
+    });
+    const exported = await bough(cwd, "sessions", "export", sessionId, "--store", "sqlite:a.db");
+    writeFileSync(join(cwd, "a.jsonl"), exported.stdout);
+    expect(readFileSync(join(cwd, "a.jsonl"), "utf8")).toContain("~");
+    const words = ["sessions", "import", "a.jsonl", "--store", "./files"];
+    const refused = await bough(cwd, ...words, "--trust");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain(`The ${what} id "~`);
+    expect((await snapshot(`${cwd}/files`)).sessions).toEqual([]);
+    expect(await bough(cwd, ...words, "--allow-namespaced")).toMatchObject({ code: 0 });
+    expect((await snapshot(`${cwd}/files`)).sessions).toHaveLength(1);
+  });
+});
