@@ -54,7 +54,11 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   }
   const serverOptions = { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384 };
   const answer = async (request: Request, { incoming, outgoing }: HttpBindings) => {
-    const response = await server.answer(request, { target: incoming.url!, writesStreams: true });
+    const response = await server.answer(request, {
+      target: incoming.url!,
+      writesStreams: true,
+      address: incoming.socket.remoteAddress,
+    });
     return writeStream(response, outgoing as ServerResponse) ?? response;
   };
   const http = createHttpServer(
@@ -115,7 +119,10 @@ async function upgrade(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const opened = await server.connect(requestOf(incoming), { target: incoming.url! });
+  const opened = await server.connect(requestOf(incoming), {
+    target: incoming.url!,
+    address: incoming.socket.remoteAddress,
+  });
   if (opened instanceof Response) return refuse(socket, opened);
   sockets.handleUpgrade(incoming, socket, head, (ws) => {
     // A broken connection is closed by the library right after.

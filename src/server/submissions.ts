@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import type { Agent } from "../agent/index.ts";
 import { BoughError } from "../base/errors.ts";
+import type { Identity } from "../base/identity.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { NewMessage, Part } from "../events/index.ts";
 import { branchKey } from "../live/index.ts";
@@ -24,6 +25,8 @@ export interface Submission {
   readonly agent: Agent;
   readonly ref: BranchRef;
   readonly body: InputBody;
+  /** Who submits it. Carried up to the start of the run. */
+  readonly identity?: Identity;
   /** The idempotency key. */
   readonly key?: string;
 }
@@ -35,6 +38,7 @@ interface Prepared {
   readonly messages: readonly NewMessage[] | undefined;
   readonly config: RunConfig | undefined;
   readonly metadata: JsonObject;
+  readonly identity?: Identity;
   /** Of an input with a key. */
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
@@ -133,7 +137,7 @@ export class Submissions {
     this.#queues.clear();
   }
 
-  #prepare({ agent, ref, body }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
+  #prepare({ agent, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
     const config = body.config as RunConfig | undefined;
     return {
       agent,
@@ -142,6 +146,7 @@ export class Submissions {
       messages: messagesOf(body, inputId),
       config,
       metadata: { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) },
+      ...(identity && { identity }),
       ...(keyed && { keyed }),
     };
   }
@@ -217,6 +222,7 @@ export class Submissions {
     const kept = Object.keys(metadata).length > 0 ? { metadata } : {};
     this.#starting++;
     try {
+      // Seam: `identity` of the prepared input goes into the run's options once a run takes one.
       const run = agent.run(messages, { ...ref, ...kept, questions: "wait", ...(config && { config }) });
       await begun(run);
       this.#track(ref, run);
