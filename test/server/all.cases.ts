@@ -2,12 +2,14 @@
 
 import { describe } from "vitest";
 import { describeAttacks } from "./attacks.cases.ts";
+import { describeAudit } from "./audit.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
+import { describePolicy } from "./policy.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeRaces } from "./races.cases.ts";
@@ -28,6 +30,8 @@ export function describeAll(open: OpenStore): void {
   describe("attacks", () => describeAttacks(open));
   describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
+  describe("policy", () => describePolicy(open));
+  describe("audit", () => describeAudit(open));
 }
 
 /** What a store can get wrong by itself: who has a branch, whose a session is, and what a text means. */
@@ -37,4 +41,5 @@ export function describeStoreBound(open: OpenStore): void {
   describe("races", () => describeRaces(open));
   describe("matrix", () => describeMatrix(open));
   describe("injection", () => describeInjection(open));
+  describe("audit", () => describeAudit(open));
 }

@@ -7,8 +7,6 @@ import { NamespacedStore, namespaceOf } from "../namespace.ts";
 const room = "audit";
 /** Metadata by which the days of all tenants are found. */
 export const auditMark = { "~audit": "day" };
-/** What the ids of all audit sessions begin with, inside the store. */
-export const auditPrefix = `~${room}/`;
 
 /**
  * The part of a store that holds a tenant's audit log. That of the tenant "" also has what is no tenant's: requests without a valid

@@ -2,10 +2,13 @@
 
 import type { Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
+import { auditPrefix } from "../../log/reserved.ts";
 import type { Store } from "../../log/store.ts";
-import { auditMark, auditPrefix } from "./place.ts";
+import { auditMark } from "./place.ts";
 
-const everyMs = 60 * 60 * 1000;
+/** How often is looked: once in the time that records are kept, within these bounds. */
+const leastMs = 1000;
+const mostMs = 60 * 60 * 1000;
 
 export interface RetentionOptions {
   readonly store: Store;
@@ -33,7 +36,8 @@ export class Retention {
   }
 
   async #keep(): Promise<void> {
-    const { clock, warn } = this.#options;
+    const { clock, warn, retainMs } = this.#options;
+    const everyMs = Math.min(Math.max(retainMs, leastMs), mostMs);
     const { signal } = this.#over;
     while (!signal.aborted) {
       await this.#sweep().catch((error: unknown) => {
