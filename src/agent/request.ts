@@ -3,7 +3,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkedObject, factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
-import type { Identity, KeptOutput, KeptTool, TurnRequest } from "../events/index.ts";
+import type { KeptOutput, KeptTool, RunIdentity, TurnRequest } from "../events/index.ts";
 import { tightest } from "../projection/request.ts";
 import type { KeptTurn, OutputChoice, OutputPlan, RunConfig, RunOptions } from "../runs/index.ts";
 import { type AnyTool, checkedBySchema, type Tool, type ToolInput, type ToolSet } from "../tools/index.ts";
@@ -91,7 +91,7 @@ function keepTools(tools: Iterable<Tool>, missing: string[]): Record<string, Kep
   return kept;
 }
 
-function keptIdentity({ tenant, user, scopes }: Identity): Identity {
+function keptIdentity({ tenant, user, scopes }: RunIdentity): RunIdentity {
   return {
     ...(tenant && { tenant }),
     ...(user !== undefined && { user }),
@@ -170,7 +170,7 @@ function restoreOutput({ mode, schema, union, checked }: KeptOutput): OutputChoi
 }
 
 /** Checks who asks against the tenant that an agent is bound to; the tenant is added where the caller left it out. */
-export function bindIdentity(tenant: string | undefined, identity: Identity | undefined): Identity | undefined {
+export function bindIdentity(tenant: string | undefined, identity: RunIdentity | undefined): RunIdentity | undefined {
   if (tenant === undefined) return identity;
   if ((identity?.tenant ?? tenant) !== tenant) {
     throw new BoughError(

@@ -78,6 +78,10 @@ export const root: Group = {
     store,
     sessions,
     events,
+    audit: {
+      summary: "print who did what to a server's sessions, and with what outcome",
+      load: async () => (await import("./commands/audit.ts")).audit,
+    },
     doctor: {
       summary: "check this machine and a store, and say what to do",
       load: async () => (await import("./commands/doctor.ts")).doctor,

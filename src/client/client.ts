@@ -8,6 +8,7 @@ import type { AgentConfig } from "../wire/schemas.ts";
 import type {
   AgentBody,
   AgentSummary,
+  AuditPage,
   BranchBody,
   PermissionBody,
   SessionBody,
@@ -17,7 +18,7 @@ import type {
 import { type BranchContext, BranchHandle } from "./branch.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
-import type { BranchDetails, BranchScope } from "./requests.ts";
+import type { AuditRequest, BranchDetails, BranchScope } from "./requests.ts";
 import { sseTransport } from "./sse.ts";
 import { findWebSocket, type WebSocketConstructor, websocketTransport } from "./websocket.ts";
 
@@ -160,6 +161,11 @@ export class Client {
   /** Replaces a stored agent's configuration; runs under way keep theirs. */
   updateAgent(agentId: string, { config }: { config: AgentConfig }): Promise<AgentBody> {
     return this.#http.json("PUT", path`/agents/${agentId}`, { body: { config } });
+  }
+
+  /** A page of the server's audit log: who did what, newest first. Needs scope `admin`. */
+  audit(query: AuditRequest = {}): Promise<AuditPage> {
+    return this.#http.json("GET", "/audit", { query: { ...query } });
   }
 
   /** Deletes a stored agent. */

@@ -11,18 +11,27 @@ export class RemoteError extends BoughError<RemoteCode> {
   readonly status: number;
   /** How long the server wants to be left alone. */
   readonly retryAfterMs: number | undefined;
+  /** The id of the refused request, by which the server's log and audit log name it. */
+  readonly requestId: string | undefined;
 
   constructor(
     code: RemoteCode,
     message: string,
-    options: { status?: number; data?: Record<string, unknown>; retryAfterMs?: number; cause?: unknown } = {},
+    options: {
+      status?: number;
+      data?: Record<string, unknown>;
+      retryAfterMs?: number;
+      requestId?: string;
+      cause?: unknown;
+    } = {},
   ) {
-    const { status = 0, data, retryAfterMs, cause } = options;
+    const { status = 0, data, retryAfterMs, requestId, cause } = options;
     // The server's refusals of what was asked are final; everything else may be different next time.
     const retryable = status === 0 || status === 408 || status === 429 || status >= 500;
     super(code, message, { retryable, ...(data && { data }), ...(cause !== undefined && { cause }) });
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.requestId = requestId;
   }
 }
 
@@ -45,8 +54,9 @@ export async function refusalOf(response: Response): Promise<RemoteError> {
 }
 
 export function problemError(problem: Problem, more: { retryAfterMs?: number } = {}): RemoteError {
-  const { code, status, detail, title, data } = problem;
-  return new RemoteError(code, detail ?? title, { status, data: { ...data }, ...more });
+  const { code, status, detail, title, data, requestId } = problem;
+  const named = requestId === undefined ? {} : { requestId };
+  return new RemoteError(code, detail ?? title, { status, data: { ...data }, ...named, ...more });
 }
 
 function retryAfter(response: Response, problem: Partial<Problem> | undefined): { retryAfterMs?: number } {

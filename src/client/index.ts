@@ -2,6 +2,7 @@
 
 import { Client, type ClientOptions } from "./client.ts";
 
+export type { AuditPage, AuditRecord } from "../wire/types.ts";
 export type { BranchHandle } from "./branch.ts";
 export type { Client, ClientOptions } from "./client.ts";
 export type { Backoff, Connection, ConnectionState } from "./connection.ts";
@@ -9,6 +10,7 @@ export type { Draft } from "./drafts.ts";
 export { isRemoteError, type RemoteCode, RemoteError } from "./errors.ts";
 export type { BranchPicture, BranchStatus, LiveBranch, WatchOptions } from "./live-branch.ts";
 export type {
+  AuditRequest,
   BranchDetails,
   BranchPatch,
   BranchScope,

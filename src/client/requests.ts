@@ -55,3 +55,18 @@ export interface SubmitOptions extends Omit<InputBody, "input"> {
   readonly key?: string;
   readonly signal?: AbortSignal;
 }
+
+/** Which records of the audit log; all that are said must fit. */
+export interface AuditRequest {
+  /** Newest first (default), or oldest first: the way to follow the log. */
+  readonly order?: "newest" | "oldest";
+  /** The cursor of the page before, or the id of a record. */
+  readonly after?: string;
+  /** At most this many (default 100, at most 1,000). */
+  readonly limit?: number;
+  readonly session?: string;
+  /** The name of a route, such as "submitInput". */
+  readonly action?: string;
+  readonly user?: string;
+  readonly outcome?: "done" | "refused";
+}

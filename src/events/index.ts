@@ -41,4 +41,4 @@ export type {
   ToolResultPart,
 } from "./message.ts";
 export { callsOf, textOf } from "./parts.ts";
-export type { Identity, KeptOutput, KeptTool, TurnRequest } from "./request.ts";
+export type { KeptOutput, KeptTool, RunIdentity, TurnRequest } from "./request.ts";

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { Json, JsonObject } from "../base/json.ts";
 
 /** Who asks for a run. A server takes it from its `auth`; a program may say it itself. */
-export interface Identity {
+export interface RunIdentity {
   readonly tenant?: string;
   readonly user?: string;
   readonly scopes?: readonly string[];
@@ -40,7 +40,7 @@ export interface TurnRequest {
   readonly tools?: { readonly [name: string]: KeptTool };
   readonly questions?: "wait" | "park" | "deny";
   readonly context?: Json;
-  readonly identity?: Identity;
+  readonly identity?: RunIdentity;
   /** Names of what JSON can't say, such as `config.model`: only a caller who passes it again can resume the turn. */
   readonly missing?: readonly string[];
 }

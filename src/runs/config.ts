@@ -3,7 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { AgentStamp, Identity, NewMessage, Part, TurnRequest } from "../events/index.ts";
+import type { AgentStamp, NewMessage, Part, RunIdentity, TurnRequest } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
@@ -80,7 +80,7 @@ export interface RunOptions<Output extends OutputChoice = OutputChoice, Context 
   /** The person or program that asks (default `identity.user`); kept with the turn. */
   readonly by?: string;
   /** Tenant, user and scopes of who asks; kept with the turn. */
-  readonly identity?: Identity;
+  readonly identity?: RunIdentity;
 }
 
 /** Named positions of a branch, taken while it runs. */

@@ -2,16 +2,10 @@
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { BoughError } from "../base/errors.ts";
-import { type Scope, scopes, tokenSubprotocol } from "../wire/index.ts";
+import type { Identity } from "../base/identity.ts";
+import { scopes, tokenSubprotocol } from "../wire/index.ts";
 
-/** Whoever a request comes from. */
-export interface Identity {
-  /** Whose sessions and agents are seen; nobody else's are. */
-  readonly tenant: string;
-  /** Kept with answers to interactions. */
-  readonly user?: string;
-  readonly scopes: readonly Scope[];
-}
+export type { Identity };
 
 /** Finds out who asks; nothing means that nobody may. Asked again while a stream is open, so that a revoked key ends it. */
 export type Authenticate = (request: Request) => Identity | undefined | Promise<Identity | undefined>;
@@ -46,7 +40,7 @@ export function tokenAuth(token: string): Authenticate {
     const given = credentialOf(request);
     // Digests have one length, so that the comparison tells nothing of it.
     if (given === undefined || !timingSafeEqual(digest(given), expected)) return undefined;
-    return { tenant: "", scopes };
+    return { tenant: "", scopes, credential: "token" };
   };
 }
 
@@ -70,8 +64,14 @@ export function hashApiKey(key: string): string {
 export function apiKeys(find: (hash: string) => Identity | undefined | Promise<Identity | undefined>): Authenticate {
   return (request) => {
     const given = credentialOf(request);
-    return given === undefined ? undefined : find(hashApiKey(given));
+    return given === undefined ? undefined : labelled(find, hashApiKey(given));
   };
+}
+
+/** The first digits of the hash name the key in the audit log, unless it has a label of its own. */
+async function labelled(find: Parameters<typeof apiKeys>[0], hash: string): Promise<Identity | undefined> {
+  const identity = await find(hash);
+  return identity && { credential: hash.slice(0, 12), ...identity };
 }
 
 /** A browser can't set headers on a WebSocket: the token comes as a subprotocol, and is a header from here on. */

@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import { idSchema, type Route } from "../wire/index.ts";
+import type { AuditLog } from "./audit/log.ts";
 import type { Identity } from "./auth.ts";
 import { parse } from "./body.ts";
 import type { HeldBytes } from "./bytes.ts";
@@ -22,6 +23,8 @@ export class Exchange {
   readonly route: Route;
   readonly identity: Identity;
   readonly tenant: Tenant;
+  /** Of the server; undefined when it keeps none. */
+  readonly audit: AuditLog | undefined;
   readonly limits: ServerLimits;
   /** As the route's schemas say. */
   readonly query: unknown;
@@ -38,6 +41,7 @@ export class Exchange {
     route: Route;
     identity: Identity;
     tenant: Tenant;
+    audit: AuditLog | undefined;
     limits: ServerLimits;
     query: unknown;
     body: unknown;
@@ -50,6 +54,7 @@ export class Exchange {
     this.route = given.route;
     this.identity = given.identity;
     this.tenant = given.tenant;
+    this.audit = given.audit;
     this.limits = given.limits;
     this.query = given.query;
     this.body = given.body;

@@ -77,7 +77,7 @@ export function secure(response: Response, request: Request, origins: ReadonlySe
   if (origin !== null && origins.has(origin)) {
     headers.set("access-control-allow-origin", origin);
     headers.set("cross-origin-resource-policy", "cross-origin");
-    headers.set("access-control-expose-headers", "content-disposition, retry-after");
+    headers.set("access-control-expose-headers", "content-disposition, retry-after, x-request-id");
     headers.append("vary", "origin");
   }
   return response;
@@ -92,7 +92,7 @@ export function preflight(request: Request, origins: ReadonlySet<string>): Respo
     headers: {
       "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
       "access-control-allow-headers":
-        "authorization, content-type, idempotency-key, last-event-id, x-api-key, x-filename",
+        "authorization, content-type, idempotency-key, last-event-id, x-api-key, x-filename, x-request-id",
       "access-control-max-age": "600",
     },
   });

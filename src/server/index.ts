@@ -3,10 +3,12 @@
 import type { ServerOptions } from "./options.ts";
 import { Server } from "./server.ts";
 
+export type { AuditOptions } from "./audit/log.ts";
 export { type Authenticate, apiKeys, createApiKey, hashApiKey, type Identity } from "./auth.ts";
 export { type BoughConfig, type ConfiguredAgent, defineConfig } from "./config.ts";
 export { type ServeOptions, type Serving, serve } from "./node.ts";
 export type { ServerLimits, ServerOptions } from "./options.ts";
+export type { ActionScope, Authorize } from "./policy.ts";
 export type { Connection, OpenSocket, Server } from "./server.ts";
 export type { SocketEnd } from "./socket.ts";
 

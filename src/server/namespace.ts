@@ -9,7 +9,7 @@ import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { decodeCursor, encodeCursor } from "../log/cursor.ts";
 import { refuse } from "../log/refusals.ts";
-import { reservedMark as ownMark } from "../log/reserved.ts";
+import { listShown, reservedMark as ownMark } from "../log/reserved.ts";
 import type {
   AppendOptions,
   BranchRecord,
@@ -96,8 +96,8 @@ export class NamespacedStore implements Store {
     return this.#do(async (store) => {
       const filter = metadata || this.#prefix ? { metadata: { ...metadata, ...this.#mark() } } : {};
       const after = cursor === undefined ? {} : { cursor: this.#innerCursor(cursor) };
-      const page = await store.listSessions({ ...query, ...filter, ...after });
-      const sessions = page.sessions.filter(({ id }) => this.#holds(id)).map((record) => this.#record(record));
+      const page = await listShown(store, { ...query, ...filter, ...after }, (id) => this.#holds(id));
+      const sessions = page.sessions.map((record) => this.#record(record));
       return { sessions, ...(page.cursor !== undefined && { cursor: this.#outerCursor(page.cursor) }) };
     });
   }

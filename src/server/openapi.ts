@@ -31,7 +31,7 @@ function build(): JsonObject {
       schemas: {
         Problem: {
           type: "object",
-          required: ["type", "title", "status", "code", "detail", "data"],
+          required: ["type", "title", "status", "code", "detail", "data", "requestId"],
           properties: {
             type: { type: "string" },
             title: { type: "string" },
@@ -39,6 +39,7 @@ function build(): JsonObject {
             code: { type: "string", enum: codes },
             detail: { type: "string" },
             data: { type: "object" },
+            requestId: { type: "string" },
           },
         },
       },
@@ -47,7 +48,7 @@ function build(): JsonObject {
 }
 
 function operation(name: string, route: Route): JsonObject {
-  const { summary, scope, status, query, body, bodyOptional = false, takes, headers = [] } = route;
+  const { summary, scope, otherScope, status, query, body, bodyOptional = false, takes, headers = [] } = route;
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
     name: param!,
     in: "path",
@@ -64,6 +65,7 @@ function operation(name: string, route: Route): JsonObject {
     operationId: name,
     summary,
     "x-scope": scope,
+    ...(otherScope && { "x-other-scope": otherScope }),
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(requestBody && { requestBody }),
     responses: {

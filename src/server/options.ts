@@ -5,8 +5,10 @@ import type { Clock } from "../base/clock.ts";
 import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import type { ToolSet } from "../tools/index.ts";
+import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
 import type { AllowedConfig } from "./client-config.ts";
+import type { Authorize } from "./policy.ts";
 
 export interface ServerLimits {
   /** Bytes of a JSON body (default 1 MiB). */
@@ -72,6 +74,10 @@ export interface ServerOptions {
   readonly store?: Store | string;
   /** Who asks; by default whoever has the token. */
   readonly auth?: Authenticate;
+  /** Decides about every action of an identity that has the scope for it (default: the scope is enough). */
+  readonly authorize?: Authorize;
+  /** The audit log: what is kept and for how long (default changes and refusals, 30 days); false for none. */
+  readonly audit?: AuditOptions | false;
   /** The token of the default authentication; at least 16 ASCII characters without spaces; by default 256 bits of chance. */
   readonly token?: string;
   /** Host names this server answers to, without ports (default localhost, 127.0.0.1 and [::1]); "*" for all. */

@@ -1,4 +1,5 @@
 import { BoughError } from "../base/errors.ts";
+import { randomIds } from "../base/ids.ts";
 import { type Problem, type ProblemCode, problem } from "../wire/index.ts";
 
 /** Thrown where a request can't go on; becomes the answer. */
@@ -18,9 +19,11 @@ export function problemOf(error: unknown): Problem {
   return problem("server_failed");
 }
 
-export function problemResponse(told: Problem): Response {
+/** Every refusal names the request it answers, also one that could not be read. */
+export function problemResponse(refused: Problem, requestId: string = randomIds.next()): Response {
+  const told = { ...refused, requestId };
   const { status, code, data } = told;
-  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  const headers: Record<string, string> = { "content-type": "application/problem+json", "x-request-id": requestId };
   if (code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="bough"';
   if (status === 503) headers["retry-after"] = "1";
   if (typeof data.retryAfterMs === "number") headers["retry-after"] = String(Math.ceil(data.retryAfterMs / 1000));

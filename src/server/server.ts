@@ -7,9 +7,11 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
-import { type Route, type RouteName, routes } from "../wire/index.ts";
+import { idSchema, type Route, type RouteName, routes } from "../wire/index.ts";
+import { Attempt } from "./attempt.ts";
+import { AuditLog } from "./audit/log.ts";
 import { type Authenticate, checkToken, type Identity, randomToken, tokenAuth } from "./auth.ts";
-import { readJson, readQuery } from "./body.ts";
+import { parse, readJson, readQuery } from "./body.ts";
 import { ByteBudget, type HeldBytes } from "./bytes.ts";
 import { Exchange, type Held } from "./exchange.ts";
 import { type GuardOptions, guard, preflight, secure } from "./guard.ts";
@@ -18,6 +20,7 @@ import { handlers } from "./handlers/index.ts";
 import { cursorOf } from "./handlers/live.ts";
 import { defaultLimits, type ServerLimits, type ServerOptions } from "./options.ts";
 import { isForPage, pageResponder } from "./page.ts";
+import { actionScope, askProgram, checkScope, hasScopeFor } from "./policy.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
@@ -25,6 +28,7 @@ import { Tenant } from "./tenant.ts";
 import { Waker } from "./waker.ts";
 
 interface Entered {
+  readonly attempt: Attempt;
   readonly identity: Identity;
   readonly tenant: Tenant;
   readonly connection: Connection | undefined;
@@ -36,7 +40,7 @@ type Env = { Bindings: Entered };
 export interface Connection {
   /** The path and query as they were sent. */
   readonly target: string;
-  /** The other side's address, as far as it is known: guesses are counted by it. */
+  /** The other side's address, as far as it is known: for the audit log, and guesses are counted by it. */
   readonly remoteAddress?: string;
   /** Whether live streams are written to it by whoever holds it (`streamOf`). */
   readonly writesStreams?: boolean;
@@ -59,6 +63,7 @@ export class Server {
   readonly #pageRate: RateLimit;
   readonly #guesses: Guesses;
   readonly #bytes: ByteBudget;
+  readonly #audit: AuditLog | undefined;
   readonly #page: (() => Response) | undefined;
   readonly #tenants = new Map<string, Tenant>();
   readonly #app: Hono<Env>;
@@ -82,6 +87,9 @@ export class Server {
     this.#pageRate = new RateLimit({ perSecond, burst, now });
     this.#guesses = new Guesses({ perMinute: this.limits.guesses, now });
     this.#bytes = new ByteBudget({ perTenant: this.limits.tenantBytes, perProcess: this.limits.processBytes });
+    const { audit = {}, logger = console } = options;
+    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    this.#audit = audit ? new AuditLog({ store: this.#store, clock, options: audit, warn }) : undefined;
     this.#page = options.page === undefined ? undefined : pageResponder(options.page);
     this.#app = this.#route();
   }
@@ -102,6 +110,7 @@ export class Server {
       }
     };
     this.#waker = new Waker({ store: this.#store, clock, wake, warn });
+    this.#audit?.begin();
   }
 
   /** Answers a request. Never rejects. */
@@ -109,24 +118,37 @@ export class Server {
 
   /** The same for whoever holds the connection. */
   async answer(request: Request, connection?: Connection): Promise<Response> {
-    const response = await this.#answer(request, connection).catch((error: unknown) => this.#refuse(error));
+    const attempt = Attempt.of(request, connection?.remoteAddress);
+    const response = await this.#answer(request, connection, attempt).catch((error: unknown) =>
+      this.#refuse(error, attempt),
+    );
+    this.#audit?.record(attempt, response.status);
+    response.headers.set("x-request-id", attempt.requestId);
     return secure(response, request, this.#guard.origins);
   }
 
   /** Whether a request for a WebSocket may have one: a function that takes the connection, or the answer instead. */
   async connect(request: Request, connection?: Connection): Promise<OpenSocket | Response> {
-    const opened = await this.#connect(request, connection).catch((error: unknown) => this.#refuse(error));
+    const attempt = Attempt.of(request, connection?.remoteAddress);
+    const opened = await this.#connect(request, connection, attempt).catch((error: unknown) =>
+      this.#refuse(error, attempt),
+    );
+    this.#audit?.record(attempt, opened instanceof Response ? opened.status : routes.socket.status);
     return opened instanceof Response ? secure(opened, request, this.#guard.origins) : opened;
   }
 
-  async #connect(request: Request, connection: Connection | undefined): Promise<OpenSocket | Response> {
+  async #connect(
+    request: Request,
+    connection: Connection | undefined,
+    attempt: Attempt,
+  ): Promise<OpenSocket | Response> {
     let exchange: Exchange | undefined;
     const asSocket = (asked: Exchange) => {
       exchange = asked;
     };
-    const env = { ...(await this.#enter(request, connection)), asSocket };
+    const env = { ...(await this.#enter(request, connection, attempt)), asSocket };
     const response = await this.#app.fetch(request, env);
-    return exchange ? this.#socket(exchange) : response;
+    return exchange ? this.#socket(exchange, attempt) : response;
   }
 
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
@@ -134,10 +156,11 @@ export class Server {
     this.#isClosed = true;
     await this.#waker?.stop();
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.close(options)));
+    await this.#audit?.close();
     await this.#store.close();
   }
 
-  async #answer(request: Request, connection: Connection | undefined): Promise<Response> {
+  async #answer(request: Request, connection: Connection | undefined, attempt: Attempt): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
     if (early) return early;
     if (this.#page && isForPage(request)) {
@@ -145,18 +168,20 @@ export class Server {
       this.#pageRate.take(networkOf(connection?.remoteAddress));
       return this.#page();
     }
-    return this.#app.fetch(request, await this.#enter(request, connection));
+    return this.#app.fetch(request, await this.#enter(request, connection, attempt));
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */
-  async #enter(request: Request, connection: Connection | undefined): Promise<Env["Bindings"]> {
+  async #enter(request: Request, connection: Connection | undefined, attempt: Attempt): Promise<Env["Bindings"]> {
     guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
     this.recover();
     const identity = await this.#guesses.limit(request, connection?.remoteAddress, this.#authenticate);
     if (!identity) throw new Refusal("unauthorized");
+    const tenant = this.#tenant(identity.tenant);
+    attempt.identity = identity;
     this.#rate.take(`tenant ${identity.tenant}`);
-    return { identity, tenant: this.#tenant(identity.tenant), connection };
+    return { attempt, identity, tenant, connection };
   }
 
   #tenant(name: string): Tenant {
@@ -185,29 +210,36 @@ export class Server {
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       app.on(route.method, route.path, (c) => this.#handle(name, route, c));
     }
-    app.notFound(() => this.#refuse(new Refusal("route_not_found")));
-    app.onError((error) => this.#refuse(error));
+    app.notFound((c) => this.#refuse(new Refusal("route_not_found"), c.env.attempt));
+    app.onError((error, c) => this.#refuse(error, c.env.attempt));
     return app;
   }
 
   async #handle(name: RouteName, route: Route, c: HonoContext<Env>): Promise<Response> {
-    const { identity, tenant, connection, asSocket } = c.env;
+    const { attempt, identity, tenant, connection, asSocket } = c.env;
     const request = c.req.raw;
     if (asSocket && route.gives !== "socket") throw new Refusal("invalid_argument", "This route is no WebSocket.");
     if (request.method === "HEAD") throw new Refusal("route_not_found");
-    if (!identity.scopes.includes(route.scope)) throw new Refusal("forbidden", `Scope "${route.scope}" is needed.`);
+    const params = c.req.param() as Record<string, string>;
+    attempt.action = name;
+    attempt.scope = actionScope(params, undefined);
+    checkScope(identity, route);
     const { limits } = this;
     const query = readQuery(new URL(request.url), route.query);
     const holdBytes = () => this.#bytes.hold(identity.tenant);
     const body = route.body && (await this.#readBody(request, route.body, route, holdBytes()));
-    const hold = () => this.#hold(request, tenant, route);
+    for (const id of Object.values(params)) parse(idSchema, id);
+    attempt.body = body;
+    attempt.scope = actionScope(params, body);
+    await askProgram(this.#options.authorize, identity, name, attempt.scope);
+    const hold = () => this.#hold(request, tenant, attempt);
     const writesStreams = connection?.writesStreams ?? false;
-    const params = c.req.param() as Record<string, string>;
     const exchange = new Exchange({
       request,
       route,
       identity,
       tenant,
+      audit: this.#audit,
       limits,
       query,
       body,
@@ -221,6 +253,7 @@ export class Server {
       return new Response(null);
     }
     const result = await handlers[name](exchange);
+    attempt.result = result;
     if (result instanceof Response) return result;
     if (route.gives === "nothing") return new Response(null, { status: route.status });
     return Response.json(result ?? null, { status: route.status });
@@ -235,14 +268,19 @@ export class Server {
     }
   }
 
-  async #socket(exchange: Exchange): Promise<OpenSocket> {
+  async #socket(exchange: Exchange, attempt: Attempt): Promise<OpenSocket> {
     await exchange.agent();
     const after = cursorOf(exchange);
     await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
     this.#checkPlaces(exchange.tenant);
-    const take = () => this.#rate.take(`tenant ${exchange.identity.tenant}`);
+    const permit = async ({ identity, action, scope }: Attempt) => {
+      this.#rate.take(`tenant ${exchange.identity.tenant}`);
+      checkScope(identity!, routes[action!]);
+      await askProgram(this.#options.authorize, identity!, action!, scope);
+    };
+    const record = (frame: Attempt, status: number) => this.#audit?.record(frame, status);
     // A handshake can still fail: only a socket that opens takes a place.
-    return (connection) => new Socket({ exchange, held: exchange.hold(), after, connection, take });
+    return (connection) => new Socket({ exchange, held: exchange.hold(), after, connection, attempt, permit, record });
   }
 
   #checkPlaces({ streams }: Tenant): void {
@@ -250,15 +288,18 @@ export class Server {
     throw new Refusal("rate_limited", "Too many streams are open.", { retryAfterMs: 1000 });
   }
 
-  #hold(request: Request, tenant: Tenant, route: Route): Held {
+  #hold(request: Request, tenant: Tenant, attempt: Attempt): Held {
     this.#checkPlaces(tenant);
     tenant.streams++;
     let isDone = false;
+    let isRefused = false;
     return {
       identity: async () => {
-        // Whoever can't be asked about is let in no further.
-        const now = await (async () => this.#authenticate(request))().catch(() => undefined);
-        return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
+        // An identity that can't be asked about is let in no further.
+        const now = await this.#stillAllowed(request, tenant, attempt).catch(() => undefined);
+        if (!now && !isRefused) this.#audit?.record(attempt.revoked(), 401);
+        isRefused ||= !now;
+        return now;
       },
       done: () => {
         if (!isDone) tenant.streams--;
@@ -267,13 +308,22 @@ export class Server {
     };
   }
 
+  /** Whether a stream that was let in would still be. */
+  async #stillAllowed(request: Request, tenant: Tenant, { action, scope }: Attempt): Promise<Identity | undefined> {
+    const now = await this.#authenticate(request);
+    if (!now || this.#tenants.get(now.tenant) !== tenant || !hasScopeFor(now, routes[action!])) return undefined;
+    await askProgram(this.#options.authorize, now, action!, scope);
+    return now;
+  }
+
   /** The one place where an error becomes an answer. */
-  #refuse(error: unknown): Response {
+  #refuse(error: unknown, attempt: Attempt): Response {
     const problem = problemOf(error);
+    attempt.code = problem.code;
     if (problem.status >= 500 && problem.code !== "store_closed") {
-      (this.#options.logger ?? console).warn("A request failed:", error);
+      (this.#options.logger ?? console).warn(`A request failed (${attempt.requestId}):`, error);
     }
-    return problemResponse(problem);
+    return problemResponse(problem, attempt.requestId);
   }
 }
 

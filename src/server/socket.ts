@@ -11,7 +11,9 @@ import {
   type Frame,
   heartbeatFrame,
   type ReplyFrame,
+  routes,
 } from "../wire/index.ts";
+import type { Attempt } from "./attempt.ts";
 import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { HeldBytes } from "./bytes.ts";
@@ -19,7 +21,7 @@ import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
 import type { Beating } from "./heart.ts";
 import type { Reader } from "./reader.ts";
-import { problemOf, Refusal } from "./refusal.ts";
+import { problemOf } from "./refusal.ts";
 
 /** The library's side of a connection. */
 export interface SocketEnd {
@@ -37,8 +39,12 @@ export interface SocketOptions {
   readonly held: Held;
   readonly after: number;
   readonly connection: SocketEnd;
-  /** Counts a frame as a request; throws when there are too many. */
-  readonly take: () => void;
+  /** The request that opened it. */
+  readonly attempt: Attempt;
+  /** Counts a frame as a request, and asks whether it may be done; throws when not. */
+  readonly permit: (frame: Attempt) => Promise<void>;
+  /** Told of a frame's outcome. */
+  readonly record: (frame: Attempt, status: number) => void;
 }
 
 /** Frames of a client that may wait for those before them. */
@@ -134,7 +140,7 @@ export class Socket implements Beating {
       }
       if (!this.#isGone) connection.close(...closingOf(JSON.parse(last)));
     } catch (error) {
-      const problem = problemOf(error);
+      const problem = { ...problemOf(error), requestId: this.#options.attempt.requestId };
       await this.#send(JSON.stringify({ type: "reset", problem } satisfies Frame)).catch(() => {});
       connection.close(closeCodes.refused, problem.code);
     } finally {
@@ -151,7 +157,7 @@ export class Socket implements Beating {
 
   /** K1. */
   async #receive(text: string): Promise<void> {
-    const { exchange, held, connection, take } = this.#options;
+    const { exchange, held, connection } = this.#options;
     let frame: ClientFrame;
     try {
       frame = parse(clientFrameSchema, parseJson(text, exchange.limits.depth));
@@ -160,24 +166,38 @@ export class Socket implements Beating {
     }
     const identity = await held.identity();
     if (!identity) return connection.close(closeCodes.refused, "unauthorized");
-    const id = frame.id === undefined ? {} : { id: frame.id };
-    const reply = (status: number, body: unknown): ReplyFrame => ({ type: "reply", ...id, status, body });
+    const reply = await this.#answer(exchange, identity, frame);
+    await connection.send(JSON.stringify(reply)).catch(() => {});
+  }
+
+  /** As the route of the same name would. */
+  async #answer(exchange: Exchange, identity: Identity, frame: ClientFrame): Promise<ReplyFrame> {
+    const { attempt, permit, record } = this.#options;
+    const doing = attempt.frame(actions[frame.type], identity, frame);
+    const { requestId } = doing;
+    const reply = (status: number, body: unknown): ReplyFrame => {
+      record(doing, status);
+      return { type: "reply", ...(frame.id !== undefined && { id: frame.id }), requestId, status, body };
+    };
     try {
-      take();
-      const answer = await perform(exchange, identity, frame);
-      await connection.send(JSON.stringify(reply(frame.type === "response" ? 200 : 202, answer)));
+      await permit(doing);
+      doing.result = await perform(exchange, identity, frame);
+      return reply(routes[doing.action!].status, doing.result);
     } catch (error) {
       const problem = problemOf(error);
-      await connection.send(JSON.stringify(reply(problem.status, problem))).catch(() => {});
+      doing.code = problem.code;
+      return reply(problem.status, { ...problem, requestId });
     }
   }
 }
 
+/** What a frame does, by the name of its route. */
+const actions = { input: "submitInput", interrupt: "interrupt", response: "respond" } as const;
+
 async function perform(exchange: Exchange, identity: Identity, frame: ClientFrame): Promise<unknown> {
-  if (!identity.scopes.includes("run")) throw new Refusal("forbidden", 'Scope "run" is needed.');
   if (frame.type === "input") {
     const { type: _type, id: _id, key, ...body } = frame;
-    return submit(exchange, body, key);
+    return submit(exchange, identity, body, key);
   }
   if (frame.type === "interrupt") {
     const { type: _type, id: _id, ...body } = frame;

@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import type { Agent } from "../agent/index.ts";
 import { BoughError } from "../base/errors.ts";
+import type { Identity } from "../base/identity.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { NewMessage, Part } from "../events/index.ts";
 import { branchKey } from "../live/index.ts";
@@ -18,7 +19,6 @@ import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import { checkedBySchema } from "../tools/index.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
-import type { Identity } from "./auth.ts";
 import { type AllowedConfig, clientConfig } from "./client-config.ts";
 import { heldBy } from "./pictures.ts";
 import { Refusal } from "./refusal.ts";

@@ -2,6 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import { auditPrefix } from "../log/reserved.ts";
 import type { BranchRef, CheckpointRecord, SessionRecord, Store } from "../log/store.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
@@ -86,7 +87,8 @@ export async function deleteInactiveSessions(
   const claims = await context.store.listRuns();
   const busy = new Set(claims.filter((run) => isHeld(run, context.clock.now())).map((run) => run.sessionId));
   const candidates: string[] = [];
-  for await (const { id } of everySession(context, { activeBefore })) if (!busy.has(id)) candidates.push(id);
+  for await (const { id } of everySession(context, { activeBefore }))
+    if (!busy.has(id) && !id.startsWith(auditPrefix)) candidates.push(id);
   if (dryRun) return { count: candidates.length, sessionIds: candidates };
   const sessionIds: string[] = [];
   for (const id of candidates) if (await deleteIfIdle(context, id, activeBefore)) sessionIds.push(id);

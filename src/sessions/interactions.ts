@@ -26,7 +26,7 @@ export async function answerInteraction(
     const { view } = await context.views.load(ref);
     const open = view.interactions.find(({ id }) => id === interactionId);
     const now = context.clock.now();
-    if (!open) throw await notOpen(context, ref, interactionId);
+    if (!open) throw await whyNotOpen(context, ref, interactionId);
     if (isOver(open, now)) throw closed(ref, interactionId, "expired");
     const by = options.by === undefined ? {} : { by: options.by };
     const draft = {
@@ -64,7 +64,8 @@ export function isOver({ expiresAt }: Interaction, now: number): boolean {
 /** How far back a closed interaction is looked for, only to say that it is closed. */
 const lookBack = 1000;
 
-async function notOpen(context: Context, ref: BranchRef, interactionId: string): Promise<BoughError> {
+/** The refusal of an answer to what is not open: `interaction_closed`, or `interaction_not_found`. */
+export async function whyNotOpen(context: Context, ref: BranchRef, interactionId: string): Promise<BoughError> {
   const { facts } = await context.journal.read(ref, { reverse: true, limit: lookBack });
   const settled = facts.find((fact) => "interactionId" in fact && fact.interactionId === interactionId);
   if (settled) return closed(ref, interactionId, settled.type === "interaction.answered" ? "answered" : "expired");

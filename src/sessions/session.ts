@@ -4,6 +4,7 @@ import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
+import { auditPrefix, listShown } from "../log/reserved.ts";
 import { removeUnheld } from "./claims.ts";
 import type { Context } from "./context.ts";
 
@@ -65,7 +66,7 @@ export async function getSession({ store }: Context, sessionId: string): Promise
 
 export async function listSessions({ store }: Context, query: SessionQuery): Promise<SessionList> {
   checkQuery(query);
-  const { sessions, cursor } = await store.listSessions(query);
+  const { sessions, cursor } = await listShown(store, query, (id) => !id.startsWith(auditPrefix));
   return { sessions: sessions.map(describeSession), ...(cursor !== undefined && { cursor }) };
 }
 

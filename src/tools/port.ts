@@ -2,7 +2,7 @@
 // tool is given while it runs.
 
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Identity, Message, ToolOutput } from "../events/index.ts";
+import type { Message, RunIdentity, ToolOutput } from "../events/index.ts";
 
 /**
  * What it means to run a call a second time after a crash: "retry" (run again, the call id is the idempotency key),
@@ -49,7 +49,7 @@ export interface AskedBy<Context = unknown> {
   /** The run's `context`, as the agent's schema gives it. */
   readonly context: Context;
   /** Tenant, user and scopes, as the server's `auth` or the calling program said. */
-  readonly identity: Identity;
+  readonly identity: RunIdentity;
   /** The person or program that asked. */
   readonly by?: string;
   /** The turn's own metadata. */

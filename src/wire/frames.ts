@@ -32,6 +32,8 @@ export type Frame =
 export interface ReplyFrame {
   readonly type: "reply";
   readonly id?: string;
+  /** The frame's own: that of the handshake and a number. */
+  readonly requestId?: string;
   readonly status: number;
   readonly body: unknown;
 }

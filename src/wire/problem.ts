@@ -102,7 +102,12 @@ export interface Problem {
   readonly detail: string;
   /** What the code is about: ids, positions, the active run. Never a stack, a path or a prompt. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** The request that it answers, as in the header `x-request-id`, the server's log and the audit log. */
+  readonly requestId?: string;
 }
+
+/** What a request id of a client may be; any other is replaced. */
+export const requestIdPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 
 /** What of an error's data may be told to whoever asked. */
 const tellable = new Set([

@@ -2,17 +2,18 @@
 // routes are made from it, so a route that is not here does not exist.
 
 import type * as v from "valibot";
+import { type Scope, scopes } from "../base/identity.ts";
 import { bodies, queries } from "./schemas.ts";
 
-/** What a token must allow. "admin" is about agents, "run" about what costs money. */
-export type Scope = "read" | "write" | "run" | "admin";
-export const scopes: readonly Scope[] = ["read", "write", "run", "admin"];
+export { type Scope, scopes };
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With `:name` for what varies. */
   readonly path: string;
   readonly scope: Scope;
+  /** A scope that lets in as well; what is asked about then decides which of the two is needed. */
+  readonly otherScope?: Scope;
   readonly summary: string;
   readonly status: number;
   readonly query: v.GenericSchema;
@@ -155,8 +156,9 @@ export const routes = {
     bodyOptional: true,
   }),
   respond: route("POST", `${scope}/responses`, {
-    summary: "Answers an open interaction, whatever its kind.",
-    scope: "run",
+    summary: "Answers an open interaction: scope approve, or run for the result of a client's tool.",
+    scope: "approve",
+    otherScope: "run",
     body: bodies.respond,
   }),
   state: route("GET", `${scope}/state`, {
@@ -191,6 +193,12 @@ export const routes = {
     body: bodies.updateAgent,
   }),
   deleteAgent: route("DELETE", ofAgent, { summary: "Deletes a stored agent.", scope: "admin" }),
+
+  audit: route("GET", "/audit", {
+    summary: "Who did what and with what outcome, newest first.",
+    scope: "admin",
+    query: queries.audit,
+  }),
 };
 
 export type RouteName = keyof typeof routes;

@@ -175,6 +175,15 @@ export const queries = {
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
   runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
+  audit: v.strictObject({
+    order: v.optional(v.picklist(["newest", "oldest"])),
+    after: v.optional(v.pipe(v.string(), v.regex(/^\d{4}-\d{2}-\d{2}\.\d{1,15}$/))),
+    limit: pageSize,
+    session: v.optional(idSchema),
+    action: v.optional(text(64)),
+    user: v.optional(text(256)),
+    outcome: v.optional(v.picklist(["done", "refused"])),
+  }),
 };
 
 /** What a client sends over a WebSocket; `id` comes back with the reply. */
@@ -193,6 +202,7 @@ export type AgentConfig = v.InferOutput<typeof agentConfigSchema>;
 export type InputBody = v.InferOutput<typeof bodies.input>;
 export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
 export type ResponseBody = v.InferOutput<typeof bodies.respond>;
+export type AuditQuery = v.InferOutput<typeof queries.audit>;
 export type ClientFrame = v.InferOutput<typeof clientFrameSchema>;
 
 /** Where and what was expected, without what was received: that may be somebody's text. */

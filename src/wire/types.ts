@@ -152,6 +152,48 @@ export interface AgentBody extends AgentSummary {
   readonly config?: AgentConfig;
 }
 
+/** One request to the server and its outcome. */
+export interface AuditRecord {
+  /** Its place in the log: a cursor. */
+  readonly id: string;
+  readonly at: number;
+  /** The name of the route; "unknown" when there is none, "audit.lost" for records that are not there. */
+  readonly action: string;
+  readonly requestId?: string;
+  readonly transport?: "http" | "socket";
+  readonly user?: string;
+  /** A label of the credential. */
+  readonly credential?: string;
+  /** The other end of the connection: a proxy's, when there is one. */
+  readonly address?: string;
+  readonly agentId?: string;
+  readonly sessionId?: string;
+  readonly branchId?: string;
+  readonly runId?: string;
+  readonly checkpointId?: string;
+  readonly contentId?: string;
+  readonly interactionId?: string;
+  /** The id of what the request created. */
+  readonly createdId?: string;
+  /** The permission mode that an input asked for. */
+  readonly mode?: "ask" | "allow" | "deny";
+  /** How a permission or a continuation was answered. */
+  readonly decision?: "approved" | "always" | "denied";
+  /** The HTTP status of the answer. */
+  readonly status?: number;
+  /** The code of a refusal. */
+  readonly code?: string;
+  /** How many records are missing: "full" for want of room, "limited" because they came too fast. */
+  readonly lost?: number;
+  readonly reason?: "full" | "limited";
+}
+
+export interface AuditPage {
+  readonly records: readonly AuditRecord[];
+  /** Leads to the next page. Newest first, absent on the last; oldest first, there as soon as there is a record. */
+  readonly cursor?: string;
+}
+
 export interface ContextUsageBody {
   readonly seq: number;
   /** Messages a model would be sent now. */

@@ -39,6 +39,7 @@ describe("bough", () => {
     ["sessions", "prune"],
     ["events"],
     ["events", "tail"],
+    ["audit"],
     ["doctor"],
   ];
   test.each(screens.map((words) => [["bough", ...words].join(" "), words] as const))(

@@ -192,6 +192,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.putContent(new Uint8Array(1)), b.getContent(":contentId"), b.deleteContent(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
   await b.contextUsage();
+  await client.audit({ limit: 1 });
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));
   const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...rest } = routes;
   expect(
@@ -199,4 +200,15 @@ test("every route that is not about the server itself has a method", async () =>
       .map(({ method, path }) => `${method} ${path}`)
       .filter((each) => !decoded.has(each)),
   ).toEqual([]);
+});
+
+test("the audit log: read in pages, and the way from a refusal to its record", async () => {
+  const client = await clientOf(await given([]));
+  const error = await client.getSession("none").catch((error) => error);
+  const { records } = await client.audit({ outcome: "refused", session: "none" });
+  expect(records).toMatchObject([{ action: "getSession", status: 404, requestId: error.requestId }]);
+  const first = await client.audit({ order: "oldest", limit: 1 });
+  expect(first.records).toMatchObject([{ action: "createSession", sessionId: "s" }]);
+  const next = await client.audit({ order: "oldest", limit: 1, after: first.cursor! });
+  expect(next.records).toEqual(records);
 });

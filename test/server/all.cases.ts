@@ -2,6 +2,8 @@
 
 import { describe } from "vitest";
 import { describeAttacks } from "./attacks.cases.ts";
+import { describeAudit } from "./audit.cases.ts";
+import { describeClientConfig } from "./client-config.cases.ts";
 import { describeFront } from "./front.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
@@ -20,7 +22,7 @@ import { describeStalled } from "./stalled.cases.ts";
 export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
-  describe("policy", () => describePolicy(open));
+  describe("client config", () => describeClientConfig(open));
   describe("live", () => describeLive(open));
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
@@ -32,6 +34,8 @@ export function describeAll(open: OpenStore): void {
   describe("front", () => describeFront(open));
   describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
+  describe("policy", () => describePolicy(open));
+  describe("audit", () => describeAudit(open));
 }
 
 /** What a store can get wrong by itself: who has a branch, whose a session is, and what a text means. */
@@ -41,4 +45,5 @@ export function describeStoreBound(open: OpenStore): void {
   describe("races", () => describeRaces(open));
   describe("matrix", () => describeMatrix(open));
   describe("injection", () => describeInjection(open));
+  describe("audit", () => describeAudit(open));
 }

@@ -342,6 +342,12 @@ export function checkpointCases(test: Case): void {
       await refused(sessions.deleteInactiveSessions({ olderThan: Number.NaN }), "invalid_argument");
     });
 
+    test("spares a server's audit log, which has a retention of its own", async ({ sessions, clock }) => {
+      for (const id of ["~audit/t~2026-01-31", "old"]) await sessions.createSession(id);
+      clock.advance(1000);
+      expect(await sessions.deleteInactiveSessions({ olderThan: 500 })).toEqual({ count: 1, sessionIds: ["old"] });
+    });
+
     test("spares a session that somebody took up after it was found inactive", async ({ sessions, other, clock }) => {
       for (const id of ["a", "b"]) await sessions.createSession(id);
       clock.advance(1000);

@@ -1,3 +1,4 @@
+import { auditPrefix, listShown } from "../../log/reserved.ts";
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { moment, printTable } from "../terminal.ts";
@@ -18,7 +19,9 @@ export const sessionsLs = defineCommand({
       ...(args.where !== undefined && { metadata: pairOf(args.where) }),
     };
     if (query.limit === 0) throw misuse("--limit is at least 1.");
-    const page = await withStore(chooseStore(args.store), {}, (store) => store.listSessions(query));
+    const page = await withStore(chooseStore(args.store), {}, (store) =>
+      listShown(store, query, (id) => !id.startsWith(auditPrefix)),
+    );
     if (args.json) {
       terminal.print(JSON.stringify(page));
       return 0;

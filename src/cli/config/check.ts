@@ -53,6 +53,9 @@ const sharedFields = {
   hosts: texts,
   origins: texts,
   limits: object,
+  audit: v.optional(
+    v.custom((value) => value === false || (typeof value === "object" && value !== null), "is an object or false"),
+  ),
   host: text,
   port: v.optional(port),
 };
@@ -66,6 +69,7 @@ const fields = {
     ),
   ),
   auth: v.optional(v.custom(isFunction, "is a function")),
+  authorize: v.optional(v.custom(isFunction, "is a function")),
   definitions: object,
 };
 const jsonFields = { ...sharedFields, agents: fields.agents, store: text };

@@ -1,6 +1,7 @@
-import type { RouteName } from "../../wire/index.ts";
+import type { AuditQuery, RouteName } from "../../wire/index.ts";
 import type { Exchange, Handler } from "../exchange.ts";
 import { openApi } from "../openapi.ts";
+import { Refusal } from "../refusal.ts";
 import { agentHandlers } from "./agents.ts";
 import { branchHandlers } from "./branches.ts";
 import { checkpointHandlers } from "./checkpoints.ts";
@@ -24,4 +25,8 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
   ...runHandlers,
   ...liveHandlers,
   ...agentHandlers,
+  audit({ audit, identity, query }: Exchange) {
+    if (!audit) throw new Refusal("route_not_found", "This server keeps no audit log.");
+    return audit.read(identity.tenant, query as AuditQuery);
+  },
 };

@@ -2,6 +2,7 @@ import type { Agent } from "../../agent/index.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { textOf } from "../../events/index.ts";
 import { holdBranch } from "../../sessions/branches.ts";
+import { whyNotOpen } from "../../sessions/interactions.ts";
 import {
   answers,
   type ContextUsageBody,
@@ -15,6 +16,7 @@ import type { Identity } from "../auth.ts";
 import { parse } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { momentOf, runsBody, stateBody } from "../pictures.ts";
+import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 import type { Tenant } from "../tenant.ts";
 
@@ -38,7 +40,8 @@ export const runHandlers = {
     if (!run) throw new Refusal("run_not_found", `There is no run "${runId}".`, { ...exchange.ref, runId });
     return run;
   },
-  submitInput: (exchange: Exchange) => submit(exchange, exchange.body as InputBody, exchange.idempotencyKey),
+  submitInput: (exchange: Exchange) =>
+    submit(exchange, exchange.identity, exchange.body as InputBody, exchange.idempotencyKey),
   interrupt: (exchange: Exchange) => interrupt(exchange, exchange.body as InterruptBody),
   respond: (exchange: Exchange) => respond(exchange, exchange.identity, exchange.body as ResponseBody),
   async state(exchange: Exchange) {
@@ -60,9 +63,9 @@ export const runHandlers = {
   },
 };
 
-export async function submit(exchange: Exchange, body: InputBody, key: string | undefined) {
+export async function submit(exchange: Exchange, identity: Identity, body: InputBody, key: string | undefined) {
   const agent = await exchange.agent();
-  const { tenant, ref, identity } = exchange;
+  const { tenant, ref } = exchange;
   return tenant.submissions.submit({ agent, ref, body, identity, ...(key !== undefined && { key }) });
 }
 
@@ -72,20 +75,32 @@ export async function interrupt(exchange: Exchange, body: InterruptBody) {
 
 export async function respond(
   exchange: Exchange,
-  { user }: Identity,
+  identity: Identity,
   { interactionId, answer }: ResponseBody,
 ): Promise<ResponseAnswer> {
   const asked = await exchange.agent();
   const { ref, tenant } = exchange;
   const { interactions, uncommittedTurn } = await holdBranch(tenant.context, ref);
   const kind = interactions.find(({ id }) => id === interactionId)?.kind;
+  if (kind !== undefined) needScope(identity, scopeToAnswer(kind));
+  // What opens in this very moment may need the scope that is missing.
+  else if (!answerScopes.every((scope) => identity.scopes.includes(scope))) {
+    throw await whyNotOpen(tenant.context, ref, interactionId);
+  }
   // An answer counts once: one that says nothing must not be it.
   if (kind !== undefined && Object.hasOwn(answers, kind)) parse(answers[kind]!, answer);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
-  const by = user === undefined ? {} : { by: user };
+  const by = identity.user === undefined ? {} : { by: identity.user };
   const run = await agent.respond(ref, interactionId, answer, by);
   const runId = run && (await tenant.submissions.takenUp(ref, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
+}
+
+const answerScopes = ["approve", "run"] as const;
+
+/** The result of a client's tool is the client's own; every other answer is a decision about the run. */
+function scopeToAnswer(kind: string): (typeof answerScopes)[number] {
+  return kind === "client-tool" ? "run" : "approve";
 }
 
 /** A turn goes on with the agent that it began with, whichever was asked; with that one, when its own is gone. */

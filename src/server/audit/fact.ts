@@ -1,0 +1,52 @@
+// The one kind of fact in an audit log. It has a codec of its own: no conversation has such facts, and no client reads them as
+// events.
+
+import * as v from "valibot";
+import { createCodec, kept } from "../../events/index.ts";
+
+const text = v.optional(v.string());
+const count = v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)));
+
+const auditRecorded = kept(
+  "audit.recorded",
+  v.strictObject({
+    action: v.string(),
+    requestId: text,
+    transport: v.optional(v.picklist(["http", "socket"])),
+    user: text,
+    credential: text,
+    address: text,
+    agentId: text,
+    sessionId: text,
+    branchId: text,
+    runId: text,
+    checkpointId: text,
+    contentId: text,
+    interactionId: text,
+    createdId: text,
+    mode: v.optional(v.picklist(["ask", "allow", "deny"])),
+    decision: v.optional(v.picklist(["approved", "always", "denied"])),
+    status: count,
+    code: text,
+    lost: count,
+    reason: v.optional(v.picklist(["full", "limited"])),
+  }),
+);
+
+/** A record, in the words of `AuditRecord`, before it has a place in the log. */
+export type AuditFact = v.InferOutput<typeof auditRecorded.schema> & { readonly at: number };
+
+const codec = createCodec([auditRecorded]);
+
+export function encodeRecord(id: string, fact: AuditFact): { id: string; data: string } {
+  const { data } = codec.encode({ ...fact, type: auditRecorded.type, id } as never);
+  return { id, data };
+}
+
+/** Nothing for a fact of another kind: a log begins with the creation of its branch. */
+export function decodeRecord(stored: { seq: number; id: string; data: string }): AuditFact | undefined {
+  const fact = codec.decode(stored);
+  if ((fact.type as string) !== auditRecorded.type) return undefined;
+  const { seq: _seq, id: _id, type: _type, ...record } = fact as unknown as AuditFact & Record<string, unknown>;
+  return record as AuditFact;
+}

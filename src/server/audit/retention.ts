@@ -1,0 +1,75 @@
+// Retention: days of the audit log, of all tenants, go when their newest record is too old.
+
+import type { Clock } from "../../base/clock.ts";
+import { BoughError } from "../../base/errors.ts";
+import { auditPrefix } from "../../log/reserved.ts";
+import type { Store } from "../../log/store.ts";
+import { auditMark } from "./place.ts";
+
+/** How often is looked: once in the time that records are kept, within these bounds. */
+const leastMs = 1000;
+const mostMs = 60 * 60 * 1000;
+
+export interface RetentionOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly retainMs: number;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #over = new AbortController();
+  #work: Promise<void> | undefined;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+  }
+
+  begin(): void {
+    this.#work ??= this.#keep();
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#work;
+  }
+
+  async #keep(): Promise<void> {
+    const { clock, warn, retainMs } = this.#options;
+    const everyMs = Math.min(Math.max(retainMs, leastMs), mostMs);
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      await this.#sweep().catch((error: unknown) => {
+        if (!signal.aborted) warn("Old audit records could not be removed:", error);
+      });
+      await clock.sleep(everyMs, signal);
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, clock, retainMs } = this.#options;
+    const activeBefore = clock.now() - retainMs;
+    let cursor: string | undefined;
+    do {
+      const page = await store.listSessions({
+        metadata: auditMark,
+        activeBefore,
+        limit: 500,
+        ...(cursor !== undefined && { cursor }),
+      });
+      // A session of a client may carry the same mark.
+      for (const { id } of page.sessions) if (id.startsWith(auditPrefix)) await this.#remove(id);
+      cursor = page.cursor;
+    } while (cursor !== undefined && !this.#over.signal.aborted);
+  }
+
+  async #remove(sessionId: string): Promise<void> {
+    try {
+      await this.#options.store.deleteSession(sessionId);
+    } catch (error) {
+      // Another node was faster.
+      if (!BoughError.is(error, "session_not_found")) throw error;
+    }
+  }
+}
