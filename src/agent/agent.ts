@@ -72,7 +72,7 @@ interface Launch {
 }
 
 /** An agent: runs on sessions and branches, and all that can be done with those. */
-export class Agent extends Sessions {
+export class Agent<RunContext = unknown> extends Sessions {
   readonly id: string | undefined;
   readonly name: string | undefined;
   /** The names of the models that a run can choose. */
@@ -91,7 +91,7 @@ export class Agent extends Sessions {
   #preparing: Promise<AgentBase> | undefined;
 
   /** Use `createAgent`. */
-  constructor(options: AgentOptions) {
+  constructor(options: AgentOptions<RunContext>) {
     checkOptions(options);
     const { clock = systemClock, ids = randomIds, owner, id, name } = options;
     const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
@@ -127,9 +127,9 @@ export class Agent extends Sessions {
    */
   run<Output extends OutputChoice>(
     input: RunInput | undefined,
-    options: RunOptions<Output> & { output: Output },
+    options: RunOptions<Output, RunContext> & { output: Output },
   ): Run<OutputOf<Output>>;
-  run(input?: RunInput, options?: RunOptions): Run;
+  run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext>): Run;
   run(input?: RunInput, options: RunOptions = {}): Run {
     return this.#launch(input, options);
   }
@@ -169,7 +169,7 @@ export class Agent extends Sessions {
     const [left] = (await findInterrupted(this.#context, ref)).filter(({ branchId }) => branchId === ref.branchId);
     if (!left || left.waitingFor.length > 0) return undefined;
     const missing = missingFrom(this.#options, left, options);
-    if (missing.length === 0) return this.run(undefined, { ...options, ...ref });
+    if (missing.length === 0) return this.#launch(undefined, { ...options, ...ref });
     this.#warn(`A turn has its answer and waits for a run that passes ${missing.join(", ")} again:`, { ...ref });
     return undefined;
   }

@@ -5,7 +5,7 @@ import type { AgentOptions } from "./options.ts";
 
 export { Agent, type EventOf, type RecoveredRun } from "./agent.ts";
 export { AgentBuilder } from "./builder.ts";
-export type { AgentOptions } from "./options.ts";
+export type { AgentOptions, ContextSchema } from "./options.ts";
 export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
 
 /**
@@ -18,6 +18,6 @@ export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
  *   if (event.type === "text-delta") process.stdout.write(event.text);
  * }
  */
-export function createAgent(options: AgentOptions): Agent {
+export function createAgent<Context = unknown>(options: AgentOptions<Context>): Agent<Context> {
   return new Agent(options);
 }

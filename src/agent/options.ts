@@ -8,10 +8,10 @@ import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts
 import type { Durable, Limits } from "../runs/index.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 
-/** A Standard Schema: zod, valibot, arktype … */
+/** A Standard Schema (zod, valibot, arktype …) of what a run's caller passes as `context`. */
 export interface ContextSchema<Context = unknown> {
   readonly "~standard": {
-    readonly types?: { readonly input: unknown; readonly output: Context } | undefined;
+    readonly types?: { readonly input: Context; readonly output: unknown } | undefined;
     // biome-ignore lint/suspicious/noExplicitAny: each library has its own type of issue
     readonly validate: (value: unknown) => any;
   };

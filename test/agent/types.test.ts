@@ -21,6 +21,28 @@ import { scriptedModel } from "../../src/testing/index.ts";
 
 const agent = createAgent({ model: scriptedModel(() => "{}") });
 
+describe("the context of a run", () => {
+  const schema = z.object({ since: z.string().transform((text) => new Date(text)) });
+  const scoped = createAgent({ model: scriptedModel(() => "{}"), context: schema });
+
+  test("is what the agent's schema takes", () => {
+    const run = () => scoped.run("Hi", { context: { since: "2026-01-02" } });
+    expectTypeOf(run).returns.toEqualTypeOf<Run<unknown>>();
+    // @ts-expect-error: a number is no text
+    const wrong = () => scoped.run("Hi", { context: { since: 1 } });
+    expectTypeOf(wrong).toBeFunction();
+  });
+
+  test("is to a tool what the tool says", () => {
+    const tool = defineTool({
+      input: z.object({}),
+      execute: (_input, { context }: ToolContext<{ since: Date }>) => context.since.getTime(),
+    });
+    createAgent({ model: scriptedModel(() => "{}"), tools: { tool }, context: schema });
+    expectTypeOf(tool.execute!).parameter(1).toEqualTypeOf<ToolContext<{ since: Date }>>();
+  });
+});
+
 describe("the type of a run", () => {
   test("is unknown in its output when no schema is given", () => {
     const run = () => agent.run("Hi", { sessionId: "s" });
