@@ -7,6 +7,7 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
+import { needBranch } from "../sessions/views.ts";
 import { type Route, type RouteName, routes } from "../wire/index.ts";
 import { type Authenticate, type Identity, randomToken, tokenAuth } from "./auth.ts";
 import { readJson, readQuery } from "./body.ts";
@@ -212,7 +213,7 @@ export class Server {
   async #socket(exchange: Exchange): Promise<OpenSocket> {
     await exchange.agent();
     const after = cursorOf(exchange);
-    await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
+    await needBranch(exchange.tenant.context.store, exchange.ref);
     this.#checkPlaces(exchange.tenant);
     const take = () => this.#rate.take(`tenant ${exchange.identity.tenant}`);
     // A handshake can still fail: only a socket that opens takes a place.
