@@ -236,6 +236,7 @@ export class Committer {
 
   /** Ends all writing (C4); returns the error that everybody gets from now on. */
   fail(error: unknown): BoughError {
+    if (BoughError.is(error, "store_unavailable")) this.#failure ??= error;
     if (!this.#failure) {
       const reason = errnoOf(error) ?? "unknown";
       this.#failure = new BoughError(

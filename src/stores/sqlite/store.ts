@@ -26,6 +26,7 @@ import * as contents from "./content.ts";
 import { explain } from "./faults.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
+import type { Place } from "./place.ts";
 import * as runs from "./runs.ts";
 import * as segments from "./segments.ts";
 import * as sessions from "./sessions.ts";
@@ -46,11 +47,11 @@ export class SqliteStore implements Store {
   #reads = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number }) {
+  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number; place?: Place | undefined }) {
     this.#sql = connection;
     this.#clock = options.clock;
     this.#busyTimeoutMs = options.busyTimeoutMs;
-    this.#commits = new GroupCommit(connection, options.busyTimeoutMs);
+    this.#commits = new GroupCommit(connection, options.busyTimeoutMs, options.place);
     this.#news = new News(connection);
   }
 
