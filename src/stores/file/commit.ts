@@ -130,12 +130,17 @@ export class Committer {
   async #drain(): Promise<void> {
     // Whoever is ready at the same time shares the group: those answered a moment ago, too.
     for (await breathe(); this.#queue.length > 0; await breathe()) {
-      if (this.#identity.isLow) await this.#identity.renew().catch((error) => this.fail(error));
+      if (this.#identity.isLow) await this.#renew().catch((error) => this.fail(error));
       const group = this.#decideGroup();
       if (group.length > 0) await this.#commit(group);
       if (this.#failure) continue;
       await this.#checkpointIfDue();
     }
+  }
+
+  async #renew(): Promise<void> {
+    this.#wal.checkDirectory();
+    await this.#identity.renew();
   }
 
   async #checkpointIfDue(): Promise<void> {

@@ -96,13 +96,18 @@ export class Wal {
   }
 
   #begin(pieces: Uint8Array[]): OpenWal {
-    if (this.#identity(paths.lock) !== this.#directory) throw this.#removed();
+    this.checkDirectory();
     const number = this.#nextTicket();
     const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
     const identity = this.#identity(walPath(number));
     pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
     this.#open = { number, handle, identity, bytes: 0, reserved: 0, listed: false };
     return this.#open;
+  }
+
+  /** `store_unavailable` when another directory, or none, is where the store was opened (W6). */
+  checkDirectory(): void {
+    if (this.#identity(paths.lock) !== this.#directory) throw this.#removed();
   }
 
   #identity(path: string): string | undefined {
