@@ -11,7 +11,14 @@ import type {
   SubmitOptions,
 } from "../client/index.ts";
 import { BranchTree } from "../projection/tree.ts";
-import type { BranchBody, BranchSummary, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
+import type {
+  BranchBody,
+  BranchSummary,
+  InputAnswer,
+  InteractionBody,
+  InterruptAnswer,
+  ResponseAnswer,
+} from "../wire/types.ts";
 
 export interface UseBranchOptions {
   /** How many messages of closed turns to begin with (default 200, at most 1000). */

@@ -18,7 +18,7 @@ const deepestTree = 500;
 const treeLength = 4 * 1024 * 1024;
 
 /** A branch among others: how many children it has, but not which. */
-export function branchSummary(branch: PlacedBranch): BranchSummary {
+function branchSummary(branch: PlacedBranch): BranchSummary {
   const { totalForks, siblingIndex, totalSiblings, previousSibling, nextSibling } = branch;
   return {
     ...branchInfoBody(branch),

@@ -10,7 +10,16 @@
 //   D5. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
 
 import { createHash } from "node:crypto";
-import { aftermathOf, explain, isConnectionLost, isGivenUp, isPassing, isUnprepared, Unanswered, Unsent } from "./faults.ts";
+import {
+  aftermathOf,
+  explain,
+  isConnectionLost,
+  isGivenUp,
+  isPassing,
+  isUnprepared,
+  Unanswered,
+  Unsent,
+} from "./faults.ts";
 import { canSpareOne, isPool, type PostgresClient, type PostgresPool, type PostgresQueryable } from "./source.ts";
 
 /** A statement that will be tried again, and why. */

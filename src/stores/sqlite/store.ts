@@ -24,6 +24,7 @@ import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import * as contents from "./content.ts";
 import { explain } from "./faults.ts";
+import { listSessions } from "./listing.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
 import type { Place } from "./place.ts";
@@ -78,7 +79,7 @@ export class SqliteStore implements Store {
   }
 
   async listSessions(query: SessionQuery = {}) {
-    return this.#read((sql) => sessions.listSessions(sql, query));
+    return this.#read((sql) => listSessions(sql, query));
   }
 
   async deleteSession(sessionId: string) {
