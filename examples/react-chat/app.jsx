@@ -50,6 +50,7 @@ function App() {
 function Chat({ scope }) {
   const use = useBranch(client, scope, { tools });
   const show = (id) => go({ branch: id });
+  const depths = depthsOf(use.branches);
   const forkAt = async ({ id: from }) => show((await use.fork({ from, name: `fork ${use.branches.length}` })).id);
   const forksAt = ({ id }) =>
     use.branches.filter(
@@ -65,7 +66,7 @@ function Chat({ scope }) {
         <h2>Branches</h2>
         <ul>
           {use.branches.map((branch) => (
-            <li key={branch.id} style={{ paddingLeft: `${branch.ancestors.length * 14}px` }}>
+            <li key={branch.id} style={{ paddingLeft: `${depths.get(branch.id) * 14}px` }}>
               <button
                 type="button"
                 className={branch.id === scope.branchId ? "branch here" : "branch"}
@@ -97,6 +98,13 @@ function Chat({ scope }) {
 }
 
 /** From one fork of the same point to the next. */
+/** How many branches each one comes from; a branch is listed after the one it was forked from. */
+function depthsOf(branches) {
+  const depths = new Map();
+  for (const { id, forkedFrom } of branches) depths.set(id, forkedFrom === undefined ? 0 : depths.get(forkedFrom) + 1);
+  return depths;
+}
+
 function Siblings({ siblings, id, show }) {
   const at = siblings.findIndex((branch) => branch.id === id);
   if (siblings.length < 2 || at < 0) return null;

@@ -5,6 +5,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, KeptEvent, UnknownEvent } from "../events/index.ts";
 import type {
   BranchBody,
+  BranchSummary,
   CheckpointBody,
   ContentBody,
   ContextUsageBody,
@@ -14,6 +15,7 @@ import type {
   RunBody,
   StateBody,
 } from "../wire/types.ts";
+import { allBranches } from "./branch-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { type Http, path } from "./http.ts";
 import { LiveBranch, type WatchOptions } from "./live-branch.ts";
@@ -179,8 +181,8 @@ export class BranchHandle {
   }
 
   /** The branch and those forked at the same point, the source first. */
-  async siblings(): Promise<readonly BranchBody[]> {
-    return (await this.#http.json<{ branches: BranchBody[] }>("GET", `${this.#path}/siblings`)).branches;
+  siblings(): Promise<readonly BranchSummary[]> {
+    return allBranches(this.#http, `${this.#path}/siblings`);
   }
 
   /** Takes the branch back to a message, an index or a position; the log keeps what happened. */

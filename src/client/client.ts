@@ -10,12 +10,15 @@ import type {
   AgentSummary,
   AuditPage,
   BranchBody,
+  BranchListBody,
+  BranchSummary,
   PermissionBody,
   SessionBody,
   SessionListBody,
   TreeBody,
 } from "../wire/types.ts";
 import { type BranchContext, BranchHandle } from "./branch.ts";
+import { allBranches } from "./branch-pages.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import type { AuditRequest, BranchDetails, BranchScope } from "./requests.ts";
@@ -120,10 +123,15 @@ export class Client {
     return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
   }
 
-  /** All branches of the session, oldest first. */
-  async listBranches(sessionId: string): Promise<readonly BranchBody[]> {
-    const route = path`/sessions/${sessionId}/branches`;
-    return (await this.#http.json<{ branches: BranchBody[] }>("GET", route)).branches;
+  /** All branches of the session, oldest first, asked for in pages of up to 1,000. */
+  listBranches(sessionId: string): Promise<readonly BranchSummary[]> {
+    return allBranches(this.#http, path`/sessions/${sessionId}/branches`);
+  }
+
+  /** One page of the session's branches, oldest first (50 unless `limit` says otherwise, at most 1,000). */
+  branchPage(sessionId: string, query: { limit?: number; cursor?: string } = {}): Promise<BranchListBody> {
+    const { limit, cursor } = query;
+    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: { limit, cursor } });
   }
 
   /** The same as a tree: roots, each branch with its forks. */

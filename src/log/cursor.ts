@@ -22,14 +22,13 @@ export function decodeCursor(cursor: string): ListPosition {
 
 /** Code point order, which is also the byte order of UTF-8, so that every backend breaks ties alike. */
 export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  const left = [...a];
-  const right = [...b];
-  for (let i = 0; i < left.length && i < right.length; i++) {
-    const difference = left[i]!.codePointAt(0)! - right[i]!.codePointAt(0)!;
-    if (difference !== 0) return difference;
-  }
-  return left.length - right.length;
+  const end = Math.min(a.length, b.length);
+  let i = 0;
+  while (i < end && a.charCodeAt(i) === b.charCodeAt(i)) i++;
+  if (i === end) return a.length - b.length;
+  // The halves of one character may differ in the second only.
+  const before = i > 0 ? a.codePointAt(i - 1)! - b.codePointAt(i - 1)! : 0;
+  return before || a.codePointAt(i)! - b.codePointAt(i)!;
 }
 
 /** Newest activity first, ties by id. */

@@ -120,6 +120,6 @@ export function withDescendants<B extends { branchId: string; parent?: { branchI
     else byParent.set(parent, [branch]);
   }
   const found = all.filter((branch) => branch.branchId === branchId);
-  for (let i = 0; i < found.length; i++) found.push(...(byParent.get(found[i]!.branchId) ?? []));
+  for (let i = 0; i < found.length; i++) for (const child of byParent.get(found[i]!.branchId) ?? []) found.push(child);
   return found;
 }

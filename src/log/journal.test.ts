@@ -42,6 +42,16 @@ describe("Journal", () => {
     expect((await journal.read(ref)).facts).toHaveLength(2);
   });
 
+  test("time does not go back within an append when the clock does, and the same drafts are the same facts again (J4)", async () => {
+    const { journal } = givenJournal();
+    const drafts = [5, 9, 3, 7, 12].map((at, i) => ({ ...draft(`d${i}`), at }));
+    const { facts } = await journal.append(ref, drafts);
+    expect(facts.map(({ at }) => at)).toEqual([5, 9, 9, 9, 12]);
+    expect((await journal.read(ref)).facts).toEqual(facts);
+    expect((await journal.append(ref, drafts)).facts).toEqual(facts);
+    expect(drafts.map(({ at }) => at)).toEqual([5, 9, 3, 7, 12]);
+  });
+
   test("a fact that is not valid stops the whole append before anything is written (J1)", async () => {
     const { log, journal } = givenJournal();
     const heard: string[] = [];

@@ -2,6 +2,8 @@
 //   J1. A fact is encoded, and so checked, before anything is written.
 //   J2. Listeners hear of facts after the store has acknowledged them, never before.
 //   J3. A lost answer is safe: appending the same drafts again returns the first result.
+//   J4. Within one append time does not go back: a fact drafted after the clock did has the time of the one before it. Only
+//       the drafts decide this, because the same drafts must become the same facts again (J3).
 
 import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
 import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
@@ -57,8 +59,10 @@ export interface Encoding {
 export function encodeDrafts(drafts: readonly Draft[]): Encoding {
   const events: NewEvent[] = [];
   const facts: Encoded["fact"][] = [];
+  let newest = Number.NEGATIVE_INFINITY;
   for (const draft of drafts) {
-    const { id, data, fact } = codec.encode(draft);
+    const { id, data, fact } = codec.encode(draft.at < newest ? { ...draft, at: newest } : draft);
+    newest = fact.at;
     events.push({ id, data });
     facts.push(fact);
   }

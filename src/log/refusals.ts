@@ -3,6 +3,9 @@
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, RunClaim } from "./store.ts";
 
+/** How many branches an error names. */
+const mostNamed = 100;
+
 export const refuse = {
   sessionNotFound: (sessionId: string) =>
     new BoughError("session_not_found", `There is no session "${sessionId}".`, { data: { sessionId } }),
@@ -25,7 +28,7 @@ export const refuse = {
     new BoughError(
       "branch_has_children",
       `Branch "${branchId}" has ${children.length} forked from it; delete recursively or delete those first.`,
-      { data: { sessionId, branchId, children } },
+      { data: { sessionId, branchId, children: children.slice(0, mostNamed) } },
     ),
   notOnBranch: ({ sessionId, branchId }: BranchRef, seq: number, newest: number) =>
     new BoughError("position_not_on_branch", `Branch "${branchId}" has no position ${seq}; its newest is ${newest}.`, {
@@ -64,6 +67,6 @@ export const refuse = {
     }),
   nothingToAppend: () => new BoughError("invalid_argument", "An append needs at least one event."),
   nothingToRelease: () => new BoughError("invalid_argument", "A release needs the epoch or the claim it gives back."),
-  badCursor: () => new BoughError("invalid_argument", "That is not a cursor of a session list."),
+  badCursor: () => new BoughError("invalid_argument", "That is not a cursor of such a list."),
   closed: () => new BoughError("store_closed", "The store is closed."),
 };

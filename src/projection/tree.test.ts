@@ -66,4 +66,23 @@ describe("the place of a branch", () => {
       }),
     );
   });
+
+  test("B1. the places of 20,000 branches hold as many entries as there are branches, three times at most", () => {
+    const wide = Array.from({ length: 20_000 }, (_, i) => ({
+      id: `w${i}`,
+      parentId: "main",
+      forkMessageId: `m${i % 3}`,
+    }));
+    const deep = Array.from({ length: 20_000 }, (_, i) => ({ id: `d${i}`, parentId: i === 0 ? "main" : `d${i - 1}` }));
+    const list: TreeNode[] = [{ id: "main" }, ...wide, ...deep];
+    const all = new BranchTree(list);
+    const arrays = new Set<readonly string[]>();
+    for (const { id } of list) {
+      const { siblings, children } = all.position(id);
+      arrays.add(siblings).add(children);
+    }
+    let entries = 0;
+    for (const array of arrays) entries += array.length;
+    expect(entries).toBeLessThanOrEqual(3 * list.length);
+  });
 });

@@ -1,4 +1,8 @@
-// The tree of a session's branches, derived from the fork rows alone: nothing about it is stored, so nothing can disagree.
+// BranchTree: the tree of a session's branches, derived from the fork rows alone, so nothing stored can disagree with it.
+//
+//   B1. Building it, and the places of all branches but for their ancestors, take time and memory linear in the branches:
+//       branches that share a group of siblings, or children, share one array.
+//   B2. Ancestors are walked when they are asked for: those of all branches of a chain would be quadratic.
 
 /** What the tree needs to know of a branch; given in the order of creation. */
 export interface TreeNode {
@@ -25,14 +29,23 @@ export interface BranchPlace {
 
 export class BranchTree {
   readonly #nodes = new Map<string, TreeNode>();
-  readonly #children = new Map<string, TreeNode[]>();
+  readonly #children = new Map<string, string[]>();
   readonly #roots: string[] = [];
+  /** By parent, then by the message they were forked at. */
+  readonly #groups = new Map<string, Map<string | undefined, string[]>>();
+  /** Where a branch stands in its group. */
+  readonly #indexes = new Map<string, number>();
 
   constructor(nodes: Iterable<TreeNode>) {
     for (const node of nodes) {
       this.#nodes.set(node.id, node);
-      if (node.parentId === undefined) this.#roots.push(node.id);
-      else this.#children.set(node.parentId, [...(this.#children.get(node.parentId) ?? []), node]);
+      const group = this.#groupOf(node);
+      this.#indexes.set(node.id, group.length);
+      group.push(node.id);
+      if (node.parentId === undefined) continue;
+      const children = this.#children.get(node.parentId);
+      if (children) children.push(node.id);
+      else this.#children.set(node.parentId, [node.id]);
     }
   }
 
@@ -45,7 +58,7 @@ export class BranchTree {
   }
 
   childrenOf(id: string): readonly string[] {
-    return (this.#children.get(id) ?? []).map((node) => node.id);
+    return this.#children.get(id) ?? [];
   }
 
   ancestorsOf(id: string): readonly string[] {
@@ -57,21 +70,17 @@ export class BranchTree {
 
   siblingsOf(id: string): readonly string[] {
     const node = this.#nodes.get(id);
-    if (!node) return [];
-    const { parentId, forkMessageId } = node;
-    if (parentId === undefined) return this.#roots;
-    const forks = this.#children.get(parentId) ?? [];
-    return [parentId, ...forks.filter((fork) => fork.forkMessageId === forkMessageId).map((fork) => fork.id)];
+    return node ? this.#groupOf(node) : [];
   }
 
-  place(id: string): BranchPlace {
+  /** Where the branch stands, its ancestors aside. */
+  position(id: string): Omit<BranchPlace, "ancestors"> {
     const siblings = this.siblingsOf(id);
-    const siblingIndex = siblings.indexOf(id);
+    const siblingIndex = this.#indexes.get(id) ?? -1;
     const children = this.childrenOf(id);
     const previousSibling = siblings[siblingIndex - 1];
     const nextSibling = siblings[siblingIndex + 1];
     return {
-      ancestors: this.ancestorsOf(id),
       children,
       totalForks: children.length,
       siblings,
@@ -80,5 +89,25 @@ export class BranchTree {
       ...(previousSibling !== undefined && { previousSibling }),
       ...(nextSibling !== undefined && { nextSibling }),
     };
+  }
+
+  place(id: string): BranchPlace {
+    return { ancestors: this.ancestorsOf(id), ...this.position(id) };
+  }
+
+  /** The group that a branch belongs to; one of forks begins with their source. */
+  #groupOf({ parentId, forkMessageId }: TreeNode): string[] {
+    if (parentId === undefined) return this.#roots;
+    let groups = this.#groups.get(parentId);
+    if (!groups) {
+      groups = new Map();
+      this.#groups.set(parentId, groups);
+    }
+    let group = groups.get(forkMessageId);
+    if (!group) {
+      group = [parentId];
+      groups.set(forkMessageId, group);
+    }
+    return group;
   }
 }

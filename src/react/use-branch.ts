@@ -11,7 +11,14 @@ import type {
   SubmitOptions,
 } from "../client/index.ts";
 import { BranchTree } from "../projection/tree.ts";
-import type { BranchBody, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
+import type {
+  BranchBody,
+  BranchSummary,
+  InputAnswer,
+  InteractionBody,
+  InterruptAnswer,
+  ResponseAnswer,
+} from "../wire/types.ts";
 
 export interface UseBranchOptions {
   /** How many messages of closed turns to begin with (default 200, at most 1000). */
@@ -36,9 +43,9 @@ export interface BranchUse extends Omit<BranchPicture, "interactions"> {
   readonly streamingText: string;
   readonly interactions: readonly Question[];
   /** All branches of the session, oldest first. */
-  readonly branches: readonly BranchBody[];
+  readonly branches: readonly BranchSummary[];
   /** This branch and those forked at the same point, the source first. */
-  readonly siblings: readonly BranchBody[];
+  readonly siblings: readonly BranchSummary[];
   /** Why there is nothing more to come, or why the last thing that was done was refused. */
   readonly error?: Error;
   /** Starts a run; without input, resumes what was left open. */
@@ -134,7 +141,7 @@ function useAttempts(handle: BranchHandle) {
 
 /** The session's branches; a turn that ended changes what is told of them. */
 function useBranches(client: Client, sessionId: string, fail: (error: unknown) => void, lastTurnId?: string) {
-  const [known, setKnown] = useState<{ sessionId: string; branches: readonly BranchBody[] }>();
+  const [known, setKnown] = useState<{ sessionId: string; branches: readonly BranchSummary[] }>();
   const refresh = useCallback(async () => {
     const branches = await client.listBranches(sessionId);
     setKnown({ sessionId, branches });
@@ -146,7 +153,7 @@ function useBranches(client: Client, sessionId: string, fail: (error: unknown) =
   return { branches: known?.sessionId === sessionId ? known.branches : none, refresh };
 }
 
-const none: readonly BranchBody[] = [];
+const none: readonly BranchSummary[] = [];
 
 function actionsOf(handle: BranchHandle, attempt: Attempt, refresh: () => Promise<void>) {
   return {
@@ -179,7 +186,7 @@ function questionOf(
   };
 }
 
-function siblingsOf(branches: readonly BranchBody[], branchId: string): readonly BranchBody[] {
+function siblingsOf(branches: readonly BranchSummary[], branchId: string): readonly BranchSummary[] {
   const byId = new Map(branches.map((branch) => [branch.id, branch]));
   const nodes = branches.map(({ id, forkedFrom, forkedAtMessageId }) => ({
     id,

@@ -1,14 +1,12 @@
 // Pictures: how what is stored looks from outside.
 
 import type { Clock } from "../base/clock.ts";
-import { BoughError } from "../base/errors.ts";
 import { ownerIsDead } from "../base/owner.ts";
 import type { BranchRef, RunClaim } from "../log/store.ts";
-import type { BranchPlace } from "../projection/index.ts";
 import { holdBranch } from "../sessions/branches.ts";
 import type { Context } from "../sessions/context.ts";
-import type { Branch, BranchInfo, Content, PlacedBranch, RunInfo, Session } from "../sessions/index.ts";
-import type { BranchBody, ContentBody, RunBody, SessionBody, StateBody, TreeBody } from "../wire/index.ts";
+import type { Branch, BranchInfo, Content, RunInfo, Session } from "../sessions/index.ts";
+import type { ContentBody, RunBody, SessionBody, StateBody } from "../wire/index.ts";
 
 export function sessionBody({ id, createdAt, lastActivity, version, metadata }: Session): SessionBody {
   return { id, createdAt, lastActivity, version, metadata };
@@ -32,46 +30,6 @@ export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
     ...(openTurnId !== undefined && { openTurnId }),
     ...fork,
   };
-}
-
-export function branchBody(branch: PlacedBranch): BranchBody {
-  return { ...branchInfoBody(branch), ...placeBody(branch) };
-}
-
-function placeBody(place: BranchPlace): Omit<BranchPlace, "siblings"> {
-  const { ancestors, children, totalForks, siblingIndex, totalSiblings, previousSibling, nextSibling } = place;
-  return {
-    ancestors,
-    children,
-    totalForks,
-    siblingIndex,
-    totalSiblings,
-    ...(previousSibling !== undefined && { previousSibling }),
-    ...(nextSibling !== undefined && { nextSibling }),
-  };
-}
-
-/** How deep a tree may be for everybody to read it: JSON deeper than a stack can't be written. */
-const deepestTree = 500;
-
-/** Roots first, each with its forks. */
-export function treeBody(branches: readonly PlacedBranch[]): TreeBody[] {
-  if (branches.some(({ ancestors }) => ancestors.length >= deepestTree)) {
-    throw new BoughError(
-      "limit_exceeded",
-      `More than ${deepestTree} branches are forks of each other; list them instead.`,
-      {
-        data: { limit: deepestTree },
-      },
-    );
-  }
-  const nodes = new Map(branches.map((branch) => [branch.id, { ...branchBody(branch), forks: [] as TreeBody[] }]));
-  const roots: TreeBody[] = [];
-  for (const branch of branches) {
-    const parent = branch.fork && nodes.get(branch.fork.forkedFrom);
-    (parent?.forks ?? roots).push(nodes.get(branch.id)!);
-  }
-  return roots;
 }
 
 export function contentBody({ id, uri, size, mediaType, name, createdAt, branchId }: Content): ContentBody {

@@ -7,6 +7,7 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/open-store.ts";
+import { needBranch } from "../sessions/views.ts";
 import { idSchema, type Route, type RouteName, routes } from "../wire/index.ts";
 import { Attempt } from "./attempt.ts";
 import { AuditLog } from "./audit/log.ts";
@@ -271,7 +272,7 @@ export class Server {
   async #socket(exchange: Exchange, attempt: Attempt): Promise<OpenSocket> {
     await exchange.agent();
     const after = cursorOf(exchange);
-    await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
+    await needBranch(exchange.tenant.context.store, exchange.ref);
     this.#checkPlaces(exchange.tenant);
     const permit = async ({ identity, action, scope }: Attempt) => {
       this.#rate.take(`tenant ${exchange.identity.tenant}`);

@@ -106,8 +106,15 @@ export function describeBranch(record: BranchRecord): BranchInfo {
   };
 }
 
+/** The ancestors are made when they are looked at: those of a long chain's branches would be more than all else together. */
 export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranch {
-  return { ...describeBranch(record), ...tree.place(record.branchId) };
+  return {
+    ...describeBranch(record),
+    get ancestors() {
+      return tree.ancestorsOf(record.branchId);
+    },
+    ...tree.position(record.branchId),
+  };
 }
 
 /** The branch at its view; the view may grow afterwards, the picture does not. */

@@ -56,7 +56,7 @@ async function onlyBranch(store: Store, sessionId: string): Promise<string> {
   throw new BoughError(
     "branch_ambiguous",
     `Session "${sessionId}" has ${branchIds.length} branches (${branchIds.slice(0, 5).join(", ")}${branchIds.length > 5 ? " …" : ""}); say which one.`,
-    { data: { sessionId, branchIds } },
+    { data: { sessionId, branchIds: branchIds.slice(0, 100) } },
   );
 }
 
@@ -77,11 +77,32 @@ export async function createBranch(
   return describeBranch(record);
 }
 
-export async function listBranches({ store }: Context, sessionId: string): Promise<PlacedBranch[]> {
+/** Branches that are not placed yet, which costs more than to find them: `placeBranch` does it for those that are shown. */
+export interface UnplacedBranches {
+  readonly records: readonly BranchRecord[];
+  readonly tree: BranchTree;
+}
+
+/** All branches of the session, oldest first. */
+export async function findBranches({ store }: Context, sessionId: string): Promise<UnplacedBranches> {
   checkId(sessionId, "session");
   const records = await store.listBranches(sessionId);
-  const tree = treeOf(records);
+  return { records, tree: treeOf(records) };
+}
+
+/** The branch and those forked from the same source at the same point, the source first. */
+export async function findSiblings(context: Context, ref: BranchRef): Promise<UnplacedBranches> {
+  const { records, tree } = await locate(context, ref);
+  const byId = new Map(records.map((record) => [record.branchId, record]));
+  return { records: tree.siblingsOf(ref.branchId).map((id) => byId.get(id)!), tree };
+}
+
+function placeAll({ records, tree }: UnplacedBranches): PlacedBranch[] {
   return records.map((record) => placeBranch(record, tree));
+}
+
+export async function listBranches(context: Context, sessionId: string): Promise<PlacedBranch[]> {
+  return placeAll(await findBranches(context, sessionId));
 }
 
 export async function getBranch(context: Context, ref: BranchRef): Promise<PlacedBranch> {
@@ -89,11 +110,8 @@ export async function getBranch(context: Context, ref: BranchRef): Promise<Place
   return placeBranch(record, tree);
 }
 
-/** The branch and those forked from the same source at the same point, the source first. */
 export async function siblings(context: Context, ref: BranchRef): Promise<PlacedBranch[]> {
-  const { records, tree } = await locate(context, ref);
-  const byId = new Map(records.map((record) => [record.branchId, record]));
-  return tree.siblingsOf(ref.branchId).map((id) => placeBranch(byId.get(id)!, tree));
+  return placeAll(await findSiblings(context, ref));
 }
 
 /**
@@ -174,16 +192,12 @@ function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof 
   return checked as Partial<Pick<T, keyof BranchPatch>>;
 }
 
-async function locate(
-  { store }: Context,
-  ref: BranchRef,
-): Promise<{ record: BranchRecord; records: readonly BranchRecord[]; tree: BranchTree }> {
-  checkId(ref.sessionId, "session");
+async function locate(context: Context, ref: BranchRef): Promise<UnplacedBranches & { record: BranchRecord }> {
   checkId(ref.branchId, "branch");
-  const records = await store.listBranches(ref.sessionId);
+  const { records, tree } = await findBranches(context, ref.sessionId);
   const record = records.find(({ branchId }) => branchId === ref.branchId);
   if (!record) throw refuse.branchNotFound(ref);
-  return { record, records, tree: treeOf(records) };
+  return { record, records, tree };
 }
 
 async function discardStaged(context: Context, ref: BranchRef): Promise<void> {

@@ -72,7 +72,10 @@ export const routes = {
     query: queries.revokePermission,
   }),
 
-  listBranches: route("GET", `${session}/branches`, { summary: "Branches, oldest first." }),
+  listBranches: route("GET", `${session}/branches`, {
+    summary: "Branches, oldest first, a page at a time.",
+    query: queries.listBranches,
+  }),
   getBranch: route("GET", branch, { summary: "One branch with its place in the tree." }),
   createBranch: route("POST", `${ofAgent}${session}/branches`, {
     summary: "Creates an empty branch.",
@@ -99,7 +102,10 @@ export const routes = {
     body: bodies.revert,
   }),
   events: route("GET", `${branch}/events`, { summary: "Kept events, oldest first.", query: queries.events }),
-  siblings: route("GET", `${branch}/siblings`, { summary: "Branches forked at the same point, the source first." }),
+  siblings: route("GET", `${branch}/siblings`, {
+    summary: "Branches forked at the same point, the source first, a page at a time.",
+    query: queries.listBranches,
+  }),
 
   listCheckpoints: route("GET", `${branch}/checkpoints`, { summary: "Checkpoints, newest first." }),
   saveCheckpoint: route("POST", `${branch}/checkpoints`, {

@@ -169,6 +169,7 @@ export const bodies = {
 export const queries = {
   none: noQuery,
   listSessions: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
+  listBranches: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
   revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
   events: v.strictObject({ after: v.optional(number), limit: pageSize }),

@@ -17,7 +17,8 @@ export interface SessionListBody {
   readonly cursor?: string;
 }
 
-export interface BranchBody {
+/** A branch among others. */
+export interface BranchSummary {
   readonly sessionId: string;
   readonly id: string;
   readonly name?: string;
@@ -34,8 +35,6 @@ export interface BranchBody {
   readonly forkedAtMessageId?: string;
   readonly forkedAtMessageIndex?: number;
   readonly forkedAtSeq?: number;
-  readonly ancestors: readonly string[];
-  readonly children: readonly string[];
   readonly totalForks: number;
   readonly siblingIndex: number;
   readonly totalSiblings: number;
@@ -43,8 +42,22 @@ export interface BranchBody {
   readonly nextSibling?: string;
 }
 
+/** One branch, with the branches it comes from and those that come from it. */
+export interface BranchBody extends BranchSummary {
+  /** The nearest 1,000, the direct parent last. */
+  readonly ancestors: readonly string[];
+  readonly totalAncestors: number;
+  /** The oldest 1,000 direct forks, of `totalForks`. */
+  readonly children: readonly string[];
+}
+
+export interface BranchListBody {
+  readonly branches: readonly BranchSummary[];
+  readonly cursor?: string;
+}
+
 /** A branch with those forked from it. */
-export interface TreeBody extends BranchBody {
+export interface TreeBody extends BranchSummary {
   readonly forks: readonly TreeBody[];
 }
 
@@ -85,7 +98,7 @@ export interface InteractionBody {
 /** A branch at one position. Events after `seq` are what this does not show. */
 export interface StateBody {
   readonly seq: number;
-  readonly branch: Omit<BranchBody, "ancestors" | "children" | "totalForks" | "siblingIndex" | "totalSiblings">;
+  readonly branch: Omit<BranchSummary, "totalForks" | "siblingIndex" | "totalSiblings">;
   /** The newest messages of closed turns. */
   readonly messages: readonly Message[];
   /** The turn without an end, with its messages so far. */

@@ -49,6 +49,10 @@ test("branches: forked, placed, renamed, reverted, deleted", async () => {
   await expect(main.fork({ from: "nobody's" })).rejects.toSatisfy(refused("message_not_on_branch"));
   await client.createBranch({ ...scope, branchId: "free" }, { description: "nobody's fork" });
   expect((await client.listBranches("s")).map(({ id }) => id)).toEqual(["main", "f", "g", "free"]);
+  const first = await client.branchPage("s", { limit: 3 });
+  expect(first.branches.map(({ id }) => id)).toEqual(["main", "f", "g"]);
+  const { branches, cursor } = await client.branchPage("s", { limit: 3, cursor: first.cursor! });
+  expect([branches.map(({ id }) => id), cursor]).toEqual([["free"], undefined]);
   expect((await client.tree("s")).map(({ id, forks }) => [id, forks.length])).toEqual([
     ["main", 2],
     ["free", 0],
@@ -167,7 +171,7 @@ test("every route that is not about the server itself has a method", async () =>
   const client = await clientOf(g, {
     fetch: ((url: string, init: RequestInit) => {
       asked.add(`${init.method} ${new URL(url).pathname}`);
-      return Promise.resolve(Response.json({}));
+      return Promise.resolve(Response.json({ branches: [] }));
     }) as unknown as typeof fetch,
   });
   const b = client.open({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });

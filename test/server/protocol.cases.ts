@@ -214,6 +214,39 @@ export function describeProtocol(open: OpenStore): void {
       expectProblem(await ask("GET", "/sessions/s/branches/nobody"), 404, "branch_not_found");
     });
 
+    test("4.1, 4.8 branches and siblings come in pages, each branch once, with ancestors only when asked for alone", async () => {
+      const { ask } = await start([]);
+      const ids = ["a", "b", "c", "d"];
+      for (const newBranchId of ids) await ask("POST", `${scope}/fork`, { newBranchId });
+      await ask("POST", "/agents/helper/sessions/s/branches/d/fork", { newBranchId: "e" });
+      for (const [path, expected] of [
+        ["/sessions/s/branches", ["main", ...ids, "e"]],
+        ["/sessions/s/branches/a/siblings", ["main", ...ids]],
+      ] as const) {
+        const found: string[] = [];
+        let cursor = "";
+        do {
+          const { status, body } = await ask("GET", `${path}?limit=2${cursor}`);
+          expect(status).toBe(200);
+          expect(body.branches.length).toBeLessThanOrEqual(2);
+          for (const branch of body.branches) {
+            found.push(branch.id);
+            expect(branch).not.toHaveProperty("ancestors");
+            expect(branch).toHaveProperty("totalForks");
+          }
+          cursor = body.cursor === undefined ? "" : `&cursor=${encodeURIComponent(body.cursor)}`;
+        } while (cursor !== "");
+        expect(found).toEqual(expected);
+        expectProblem(await ask("GET", `${path}?limit=1001`), 400, "invalid_argument");
+        expectProblem(await ask("GET", `${path}?cursor=none`), 400, "invalid_argument");
+      }
+      expect((await ask("GET", "/sessions/s/branches/e")).body).toMatchObject({
+        ancestors: ["main", "d"],
+        totalAncestors: 2,
+        children: [],
+      });
+    });
+
     test("4.4 what is said about a branch is patched", async () => {
       const { ask } = await start([]);
       await ask("PATCH", main, { name: "N", tags: ["a"], metadata: { x: 1 } });

@@ -1,11 +1,15 @@
 import { BoughError } from "../../base/errors.ts";
+import { findBranches, findSiblings } from "../../sessions/branches.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
+import { branchBody, branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { branchBody, branchInfoBody } from "../pictures.ts";
+import { branchInfoBody } from "../pictures.ts";
+
+type PageQuery = { limit?: number; cursor?: string };
 
 export const branchHandlers = {
-  async listBranches({ tenant, sessionId }: Exchange) {
-    return { branches: (await tenant.sessions.listBranches(sessionId)).map(branchBody) };
+  async listBranches({ tenant, sessionId, query }: Exchange) {
+    return branchPage(await findBranches(tenant.context, sessionId), query as PageQuery);
   },
   async getBranch({ tenant, ref }: Exchange) {
     return branchBody(await tenant.sessions.getBranch(ref.sessionId, ref.branchId));
@@ -44,8 +48,8 @@ export const branchHandlers = {
     const events = await tenant.sessions.events(ref, query as { after?: number; limit?: number });
     return { events };
   },
-  async siblings({ tenant, ref }: Exchange) {
-    return { branches: (await tenant.sessions.siblings(ref.sessionId, ref.branchId)).map(branchBody) };
+  async siblings({ tenant, ref, query }: Exchange) {
+    return branchPage(await findSiblings(tenant.context, ref), query as PageQuery);
   },
 };
 

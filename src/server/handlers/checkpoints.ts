@@ -1,8 +1,9 @@
 import { refuse } from "../../log/index.ts";
 import type { Checkpoint } from "../../sessions/index.ts";
 import type { CheckpointBody } from "../../wire/index.ts";
+import { branchBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { branchBody, branchInfoBody, stateBody } from "../pictures.ts";
+import { branchInfoBody, stateBody } from "../pictures.ts";
 
 export const checkpointHandlers = {
   async listCheckpoints({ tenant, ref }: Exchange) {

@@ -1,4 +1,5 @@
 import { BoughError } from "../../base/errors.ts";
+import { needBranch } from "../../sessions/views.ts";
 import type { Exchange } from "../exchange.ts";
 import { Refusal } from "../refusal.ts";
 import { SseStream, sseResponse } from "../sse-stream.ts";
@@ -21,7 +22,7 @@ export const liveHandlers = {
   /** Reached only without an upgrade: the socket itself is taken over before this. */
   async socket(exchange: Exchange): Promise<never> {
     await exchange.agent();
-    await exchange.tenant.sessions.getBranch(exchange.ref.sessionId, exchange.ref.branchId);
+    await needBranch(exchange.tenant.context.store, exchange.ref);
     throw new Refusal("invalid_argument", "This route is a WebSocket.");
   },
 };

@@ -1,8 +1,10 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
+import { findBranches } from "../../sessions/branches.ts";
 import type { PermissionBody, SessionListBody } from "../../wire/index.ts";
+import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { sessionBody, treeBody } from "../pictures.ts";
+import { sessionBody } from "../pictures.ts";
 
 export const sessionHandlers = {
   async createSession({ tenant, body }: Exchange) {
@@ -30,7 +32,7 @@ export const sessionHandlers = {
     return { revoked: await tenant.sessions.revokePermission(sessionId, meant) };
   },
   async tree({ tenant, sessionId }: Exchange) {
-    return { branches: treeBody(await tenant.sessions.listBranches(sessionId)) };
+    return { branches: treeBody(await findBranches(tenant.context, sessionId)) };
   },
 };
 

@@ -130,12 +130,17 @@ export class Committer {
   async #drain(): Promise<void> {
     // Whoever is ready at the same time shares the group: those answered a moment ago, too.
     for (await breathe(); this.#queue.length > 0; await breathe()) {
-      if (this.#identity.isLow) await this.#identity.renew().catch((error) => this.fail(error));
+      if (this.#identity.isLow) await this.#renew().catch((error) => this.fail(error));
       const group = this.#decideGroup();
       if (group.length > 0) await this.#commit(group);
       if (this.#failure) continue;
       await this.#checkpointIfDue();
     }
+  }
+
+  async #renew(): Promise<void> {
+    this.#wal.checkDirectory();
+    await this.#identity.renew();
   }
 
   async #checkpointIfDue(): Promise<void> {
@@ -236,6 +241,7 @@ export class Committer {
 
   /** Ends all writing (C4); returns the error that everybody gets from now on. */
   fail(error: unknown): BoughError {
+    if (BoughError.is(error, "store_unavailable")) this.#failure ??= error;
     if (!this.#failure) {
       const reason = errnoOf(error) ?? "unknown";
       this.#failure = new BoughError(

@@ -14,6 +14,11 @@ export interface Files {
   /** Writes at `at`; may write less than it was given and says how much. */
   write(handle: number, bytes: Uint8Array, at: number): number;
   size(handle: number): number;
+  /**
+   * What tells the file with this name from all others that exist or are open; undefined when there is none. Left out where
+   * nobody else can remove or replace a file.
+   */
+  identity?(path: string): string | undefined;
   truncate(handle: number, size: number): void;
   close(handle: number): void;
   /** Resolves when the file's bytes and length are on the disk. Never called again on a file where it failed. */

@@ -12,6 +12,7 @@ export const nodeFiles: Files = {
   read: (handle, into, at) => fs.readSync(handle, into, 0, into.length, at),
   write: (handle, bytes, at) => fs.writeSync(handle, bytes, 0, bytes.length, at),
   size: (handle) => fs.fstatSync(handle).size,
+  identity,
   truncate: (handle, size) => fs.ftruncateSync(handle, size),
   close: (handle) => fs.closeSync(handle),
   datasync,
@@ -24,6 +25,11 @@ export const nodeFiles: Files = {
   syncDirectory,
   lock,
 };
+
+function identity(path: string): string | undefined {
+  const found = fs.statSync(path, { throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
 
 function makeDirectory(path: string): boolean {
   try {

@@ -7,11 +7,14 @@
 //   W4. A file is dropped only when everything in it is on the disk elsewhere.
 //   W5. Behind the last group there are zeros: space taken in advance, so that most syncs find a file whose size and blocks
 //       did not change, which halves their cost. No group ends with a zero.
+//   W6. A group counts only while the directory is still the one that was opened: what is written to a file that was removed,
+//       or moved away, will not be found. The lock, which is open as long as the store is, tells the directory.
 //
 // A file is `bough-wal n oldest crc`, then groups. A group is `group ticket records bytes crc`, then records. A record is
 // `bytes crc`, then its operations as one JSON line, then their bytes. Columns are separated by tabs.
 
 import { crc32 } from "node:zlib";
+import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import type { Disk, FileOperation } from "./disk.ts";
 import { paths } from "./layout.ts";
@@ -21,6 +24,7 @@ import { hex8 } from "./seal.ts";
 interface OpenWal {
   readonly number: number;
   readonly handle: number;
+  readonly identity: string | undefined;
   bytes: number;
   /** Where the space taken in advance ends. */
   reserved: number;
@@ -32,12 +36,15 @@ const reserve = Buffer.alloc(512 * 1024);
 export class Wal {
   readonly #disk: Disk;
   readonly #nextTicket: () => number;
+  /** The lock as it was when the store was opened (W6). */
+  readonly #directory: string | undefined;
   #open: OpenWal | undefined;
   #sealed: OpenWal | undefined;
 
   constructor(disk: Disk, nextTicket: () => number) {
     this.#disk = disk;
     this.#nextTicket = nextTicket;
+    this.#directory = this.#identity(paths.lock);
   }
 
   /** Bytes written since the last seal. */
@@ -61,6 +68,7 @@ export class Wal {
     await this.#disk.files.datasync(file.handle);
     if (!file.listed) await this.#disk.files.syncDirectory(this.#disk.absolute(paths.wal));
     file.listed = true;
+    if (this.#identity(walPath(file.number)) !== file.identity) throw this.#removed();
     file.bytes += bytes.length;
     failpoint("file.wal.synced");
   }
@@ -88,11 +96,31 @@ export class Wal {
   }
 
   #begin(pieces: Uint8Array[]): OpenWal {
+    this.checkDirectory();
     const number = this.#nextTicket();
     const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
+    const identity = this.#identity(walPath(number));
     pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
-    this.#open = { number, handle, bytes: 0, reserved: 0, listed: false };
+    this.#open = { number, handle, identity, bytes: 0, reserved: 0, listed: false };
     return this.#open;
+  }
+
+  /** `store_unavailable` when another directory, or none, is where the store was opened (W6). */
+  checkDirectory(): void {
+    if (this.#identity(paths.lock) !== this.#directory) throw this.#removed();
+  }
+
+  #identity(path: string): string | undefined {
+    return this.#disk.files.identity?.(this.#disk.absolute(path));
+  }
+
+  #removed(): BoughError {
+    const path = this.#disk.base;
+    return new BoughError(
+      "store_unavailable",
+      `The store in ${path} was removed or replaced while it was open, so what was written is lost; open it again.`,
+      { data: { path, reason: "removed" } },
+    );
   }
 
   #put(file: OpenWal, bytes: Buffer): void {

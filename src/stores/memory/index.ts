@@ -32,11 +32,13 @@ import {
   type Segment,
   type SessionPage,
   type SessionQuery,
+  type SessionRecord,
   type Store,
   type StoredEvent,
   Watchers,
   withDescendants,
 } from "../../log/index.ts";
+import { FirstOf } from "./first-of.ts";
 import {
   addBranch,
   checkPosition,
@@ -113,12 +115,12 @@ class MemoryStore implements Store {
     const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize } = query;
     const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
     const wanted = Object.entries(metadata);
-    const matches = [...this.#sessions.values()]
-      .map((session) => session.record)
-      .filter((record) => record.activeAt < activeBefore)
-      .filter((record) => wanted.every(([key, text]) => hasText(record.metadata, key, text)))
-      .filter((record) => !start || compareActivity(start, record) < 0)
-      .sort(compareActivity);
+    const first = new FirstOf<SessionRecord>(limit + 1, compareActivity);
+    for (const { record } of this.#sessions.values()) {
+      if (record.activeAt >= activeBefore || (start && compareActivity(start, record) >= 0)) continue;
+      if (wanted.every(([key, text]) => hasText(record.metadata, key, text))) first.add(record);
+    }
+    const matches = first.sorted();
     const sessions = structuredClone(matches.slice(0, limit));
     const last = sessions.at(-1);
     return last && matches.length > limit ? { sessions, cursor: encodeCursor(last) } : { sessions };

@@ -93,10 +93,10 @@ export function checkPosition(branch: MemoryBranch, seq: number): void {
 }
 
 export function dropUnusedBytes(session: MemorySession): void {
-  for (const id of session.bytes.keys()) {
-    const used = [...session.branches.values()].some((branch) => branch.contents.has(id));
-    if (!used) session.bytes.delete(id);
-  }
+  if (session.bytes.size === 0) return;
+  const used = new Set<string>();
+  for (const { contents } of session.branches.values()) for (const id of contents.keys()) used.add(id);
+  for (const id of session.bytes.keys()) if (!used.has(id)) session.bytes.delete(id);
 }
 
 export function hasText(metadata: JsonObject, key: string, text: string): boolean {

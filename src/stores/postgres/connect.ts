@@ -20,7 +20,10 @@ export interface PostgresOptions {
   maxConnections?: number;
   /** How often those who watch a branch look for themselves, should a notification get lost (default 1,000). */
   pollMs?: number;
-  /** How long an answer is waited for before its connection is given up (default 30,000); not with a bare `query()`. */
+  /**
+   * How long an answer is waited for before the statement is cancelled and its connection given up (default 30,000); not with
+   * a bare `query()`.
+   */
   timeoutMs?: number;
   /** How often a statement is tried, when that is safe, before its failure is told (default 6). */
   attempts?: number;

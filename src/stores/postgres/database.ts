@@ -3,11 +3,23 @@
 //   D1. A statement is a transaction. There are no others, so a pooler in between, or a process that dies, leaves none open.
 //   D2. What certainly had no effect is tried again; what may have had one only if having it twice is having it once
 //       (`again`). Otherwise the caller is told that the outcome is unknown.
-//   D3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`.
-//   D4. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
+//   D3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`. A read that the server
+//       gave up for its length is not tried again, and one without an answer only once more, on another connection.
+//   D4. A statement whose answer is not waited for any more does not go on: on connections of our own the server ends it
+//       (source.ts), on those of a given pool it is cancelled from another one.
+//   D5. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
 
 import { createHash } from "node:crypto";
-import { aftermathOf, explain, isConnectionLost, isPassing, isUnprepared, Unanswered, Unsent } from "./faults.ts";
+import {
+  aftermathOf,
+  explain,
+  isConnectionLost,
+  isGivenUp,
+  isPassing,
+  isUnprepared,
+  Unanswered,
+  Unsent,
+} from "./faults.ts";
 import { canSpareOne, isPool, type PostgresClient, type PostgresPool, type PostgresQueryable } from "./source.ts";
 
 /** A statement that will be tried again, and why. */
@@ -30,6 +42,7 @@ export interface DatabaseOptions {
 interface Statement {
   readonly name: string;
   readonly text: string;
+  readonly writes: boolean;
 }
 
 /** Connections whose end is listened for; stores may share them. */
@@ -37,6 +50,11 @@ const heard = new WeakSet<PostgresClient>();
 
 const shortestDelayMs = 25;
 const longestDelayMs = 2_000;
+
+/** What the server shows of a statement is cut off, at 1,024 bytes unless set otherwise. */
+const cancelSql = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+  WHERE pid = $1 AND state = 'active' AND usename = current_user AND left(query, 200) = $2`;
+const cancelMs = 1_000;
 
 export class Database {
   readonly schema: string;
@@ -74,7 +92,7 @@ export class Database {
 
   /** Runs several statements as one transaction; they have no values. */
   script(statements: readonly string[]): Promise<unknown> {
-    return this.#run({ name: "", text: this.#named(statements.join(";\n")) }, undefined, true);
+    return this.#run({ name: "", text: this.#named(statements.join(";\n")), writes: true }, undefined, true);
   }
 
   /** Whether a connection can be had for listening. */
@@ -100,20 +118,23 @@ export class Database {
       const text = this.#named(sql);
       // The name tells the text: stores of several schemas may share a connection.
       const name = `bough_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
-      statement = { name, text };
+      statement = { name, text, writes: /\b(INSERT|UPDATE|DELETE)\b/.test(text) };
       this.#statements.set(sql, statement);
     }
     return statement;
   }
 
   async #run<Row>(statement: Statement, values: unknown[] | undefined, again: boolean): Promise<Row[]> {
+    let unanswered = 0;
     for (let attempt = 1; ; attempt++) {
       try {
         return (await this.#try(statement, values)) as Row[];
       } catch (error) {
         if (isUnprepared(error)) this.#prepares = false;
+        if (error instanceof Unanswered) unanswered += 1;
         const safe = isPassing(error) && (again || aftermathOf(error) === "nothing");
-        if (!safe || attempt >= this.#options.attempts) throw explain(error);
+        const tooLong = !statement.writes && (isGivenUp(error) || unanswered > 1);
+        if (!safe || tooLong || attempt >= this.#options.attempts) throw explain(error);
         await this.#pause(attempt, error);
       }
     }
@@ -130,9 +151,21 @@ export class Database {
       client.release();
       return rows;
     } catch (error) {
+      if (error instanceof Unanswered) await this.#cancel(client, statement);
       client.release(isConnectionLost(error));
       throw error;
     }
+  }
+
+  /**
+   * Ends what a connection still does (D4). Behind a pooler the number of its process may be that of another one's, so the
+   * statement must be ours. Whether this works is not waited for long: the pool may have no other connection.
+   */
+  async #cancel(client: PostgresClient, { text }: Statement): Promise<void> {
+    const pid = (client as { processID?: number | null }).processID;
+    if (typeof pid !== "number" || !this.#pool) return;
+    const asked = this.#pool.query(cancelSql, [pid, text.slice(0, 200)]).catch(() => {});
+    await within(cancelMs, asked);
   }
 
   #answer(
@@ -143,6 +176,8 @@ export class Database {
     const { timeoutMs } = this.#options;
     const prepared = values && this.#prepares ? { name, text, values } : undefined;
     const asked = prepared ? client.query(prepared as never) : client.query(text, values);
+    // A script is a migration, which takes as long as the tables are large.
+    if (!values) return asked;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Unanswered(timeoutMs)), timeoutMs);
       asked.then(resolve, reject).finally(() => clearTimeout(timer));
@@ -155,6 +190,14 @@ export class Database {
     this.#options.onRetry?.({ attempt, delayMs, error });
     await new Promise((resolve) => setTimeout(resolve, delayMs));
   }
+}
+
+function within(ms: number, work: Promise<unknown>): Promise<unknown> {
+  let timer: ReturnType<typeof setTimeout>;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** The end of a connection is an error of the statement on it; as an event without a listener it would end the process. */

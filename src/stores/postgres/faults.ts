@@ -6,7 +6,7 @@ import { BoughError } from "../../base/errors.ts";
 export type Aftermath = "nothing" | "unknown";
 
 /** SQLSTATEs after which the same statement can succeed: it lost against another one, or the server is not ready. */
-const passing = new Set(["40001", "40P01", "55P03", "57P03", "53300", "26000", "42P05"]);
+const passing = new Set(["40001", "40P01", "55P03", "57014", "57P03", "53300", "26000", "42P05"]);
 /** A prepared statement is gone or there twice: a pooler hands out other connections than it was prepared on. */
 const unprepared = new Set(["26000", "42P05"]);
 /** How a connection ends: class 08, a server that shuts down, a socket. */
@@ -34,6 +34,11 @@ export function isPassing(error: unknown): boolean {
 /** A server that answered with an error has undone the statement; a connection that ended says nothing. */
 export function aftermathOf(error: unknown): Aftermath {
   return isConnectionLost(error) && !(error instanceof Unsent) ? "unknown" : "nothing";
+}
+
+/** The server ended the statement: it took too long, or was cancelled. */
+export function isGivenUp(error: unknown): boolean {
+  return codeOf(error) === "57014";
 }
 
 export function isUnprepared(error: unknown): boolean {
@@ -94,7 +99,11 @@ export function explain(error: unknown): unknown {
       retryable: true,
     });
   }
-  if (isPassing(error) || code === "57014") {
+  if (isGivenUp(error)) {
+    const said = `The database gave the statement up, so nothing was done ${why}.`;
+    return new BoughError("store_busy", said, { ...options, retryable: true });
+  }
+  if (isPassing(error)) {
     return new BoughError("store_busy", `The database can't be had ${why}.`, { ...options, retryable: true });
   }
   if (/^(25006|53100|53200|53400|58030)$/.test(code)) {

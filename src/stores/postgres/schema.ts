@@ -142,6 +142,7 @@ export async function migrate(database: Database, steps: readonly Migration[] = 
  */
 function opening(schema: string, isNew: boolean): string[] {
   return [
+    "SELECT set_config('statement_timeout', '0', true)",
     `SELECT pg_advisory_xact_lock(${lockClass}, hashtext('${schema}'))`,
     ...(isNew ? [`CREATE SCHEMA IF NOT EXISTS "${schema}"`] : []),
     `CREATE TABLE IF NOT EXISTS bough.migrations (

@@ -146,8 +146,9 @@ async function rarestFirst(database: Database, terms: readonly Buffer[]): Promis
 /** A page of the sessions that have these terms: those with the first one, sorted, or all in order until enough are found. */
 function listSql(terms: number, few: boolean): string {
   const others = Array.from({ length: terms }, (_, i) => i).slice(few ? 1 : 0);
+  // OFFSET 0 keeps PostgreSQL from joining: it would read every session with the term, once for each session with another.
   const has = others.map(
-    (i) => `AND EXISTS (SELECT 1 FROM bough.terms WHERE term = $${i + 5} AND session_no = a.session_no)`,
+    (i) => `AND EXISTS (SELECT 1 FROM bough.terms WHERE term = $${i + 5} AND session_no = a.session_no OFFSET 0)`,
   );
   const from = few
     ? `FROM (SELECT session_no FROM bough.terms WHERE term = $5 OFFSET 0) t

@@ -32,16 +32,25 @@ export function isPool(source: PostgresQueryable): source is PostgresPool {
   return typeof (source as Partial<PostgresPool>).connect === "function" && !("connection" in source);
 }
 
+/** The part of the time allowed after which the server gives a statement up; the rest is for its answer to arrive. */
+const serverShare = 0.9;
+
 /**
  * For our own connections: statements look up a few rows by key, so plans are made once, by index, and never compiled.
  * Without this a plan made while the tables were empty would read all of them when they no longer are. Each statement
- * decides on what it has locked, for which "read committed" is enough and anything more only fails more often. A setting
- * that the server does not know is left out.
+ * decides on what it has locked, for which "read committed" is enough and anything more only fails more often. The server
+ * gives a statement up before its answer is no longer waited for, even if this process is gone by then; a shorter limit of
+ * the role or the database stays. A setting that the server does not know is left out.
  */
-const settings = `SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
-    ('default_transaction_isolation', 'read committed'), ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-    ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('enable_seqscan', 'off')
-  ) AS wanted (name, value) WHERE EXISTS (SELECT 1 FROM pg_settings known WHERE known.name = wanted.name)`;
+function settings(timeoutMs: number): string {
+  const statementMs = Math.max(1, Math.floor(timeoutMs * serverShare));
+  return `SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
+      ('default_transaction_isolation', 'read committed'), ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
+      ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('enable_seqscan', 'off'),
+      ('statement_timeout', '${statementMs}')
+    ) AS wanted (name, value) JOIN pg_settings known ON known.name = wanted.name
+    WHERE CASE known.name WHEN 'statement_timeout' THEN known.setting::bigint NOT BETWEEN 1 AND ${statementMs} ELSE true END`;
+}
 
 /** One connection listens, so another must be there for statements. */
 const fewestConnections = 2;
@@ -64,7 +73,7 @@ export async function openPool(
     keepAlive: true,
     allowExitOnIdle: true,
     onConnect: async (client: PostgresQueryable) => {
-      await client.query(settings);
+      await client.query(settings(options.timeoutMs));
     },
   });
   // An idle connection that ends is replaced when the next one is needed; without a listener it would end the process.

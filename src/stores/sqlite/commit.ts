@@ -7,6 +7,7 @@
 //       the group runs again. Writes have no effect outside the database, so running one twice is safe.
 //   G4. After a failed COMMIT, a full disk, an I/O error or damage, nothing is acknowledged and no sync is tried again on
 //       this handle (a second sync that succeeds proves nothing): it is read-only until the file is opened anew.
+//       A file that is not in its place any more (place.ts) is such a failure.
 //   G5. The event loop is never blocked by another process's lock.
 //   G6. Writes that come at the same time find each other within a few groups; one that comes alone waits for nobody.
 
@@ -15,6 +16,7 @@ import { failpoint } from "../../base/failpoint.ts";
 import { nextTurn, pause } from "./busy.ts";
 import type { Connection } from "./connection.ts";
 import { explain, isBusy, isFatal, readOnly } from "./faults.ts";
+import type { Place } from "./place.ts";
 import { checkVersion } from "./schema.ts";
 
 interface Waiting {
@@ -32,15 +34,17 @@ const aloneAtOnce = 4;
 export class GroupCommit {
   readonly #connection: Connection;
   readonly #busyTimeoutMs: number;
+  readonly #place: Place | undefined;
   #waiting: Waiting[] = [];
   #draining: Promise<void> | undefined;
   /** How many groups in a row had one write only. */
   #alone = 0;
   #broken: BoughError | undefined;
 
-  constructor(connection: Connection, busyTimeoutMs: number) {
+  constructor(connection: Connection, busyTimeoutMs: number, place?: Place) {
     this.#connection = connection;
     this.#busyTimeoutMs = busyTimeoutMs;
+    this.#place = place;
   }
 
   /** Why nothing can be written any more, once that is so (G4). */
@@ -98,6 +102,7 @@ export class GroupCommit {
       failpoint("sqlite.commit.written");
       this.#connection.write("COMMIT");
       failpoint("sqlite.commit.done");
+      this.#place?.check();
     } catch (error) {
       return this.#fail(error, group, current);
     }

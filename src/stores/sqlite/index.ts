@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Store } from "../../log/index.ts";
-import { openConnection } from "./open.ts";
+import { isInMemory, openConnection } from "./open.ts";
+import { Place } from "./place.ts";
 import { SqliteStore } from "./store.ts";
 
 export interface SqliteOptions {
@@ -16,5 +17,7 @@ export interface SqliteOptions {
  */
 export async function sqliteStore(path: string, options: SqliteOptions = {}): Promise<Store> {
   const { clock = systemClock, busyTimeoutMs = 10_000 } = options;
-  return new SqliteStore(await openConnection(path, busyTimeoutMs), { clock, busyTimeoutMs });
+  const connection = await openConnection(path, busyTimeoutMs);
+  const place = isInMemory(path) ? undefined : new Place(path);
+  return new SqliteStore(connection, { clock, busyTimeoutMs, place });
 }

@@ -14,12 +14,16 @@ import { whenFree } from "./busy.ts";
 import { Connection } from "./connection.ts";
 import { checkSqlite, type Driver, loadDriver } from "./driver.ts";
 import { corrupt, explain, isNoDatabase } from "./faults.ts";
+import { checkLength, checkPages } from "./place.ts";
 import { applicationId, checkVersion, migrate, newestVersion } from "./schema.ts";
 
 const memoryPath = ":memory:";
 // An append touches about six pages; checkpoints, which sync twice more, should still be rare.
 const checkpointPages = 4000;
 const walBytesKept = 16 * 1024 * 1024;
+
+/** The name of a database that is in memory only. */
+export const isInMemory = (path: string): boolean => path === memoryPath;
 
 export async function openConnection(path: string, busyTimeoutMs: number): Promise<Connection> {
   const driver = await loadDriver();
@@ -28,7 +32,9 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
     if (path !== memoryPath) checkFile(driver, path);
     connection = new Connection(new driver.DatabaseSync(path));
     await prepare(connection, path, busyTimeoutMs);
-    return connection;
+    const opened = connection;
+    if (path !== memoryPath) await whenFree(() => checkPages(opened, path), busyTimeoutMs);
+    return opened;
   } catch (error) {
     connection?.close();
     throw explain(error, path);
@@ -105,24 +111,23 @@ function checkFile(driver: Driver, path: string): void {
       data: { path },
     });
   }
-  const mark = markOf(driver, path);
+  if (!existsSync(path)) return;
+  const { mark, pageSize } = lookAt(driver, path);
+  checkLength(path, pageSize);
   if (mark === undefined || mark === applicationId) return;
   // An empty file is nobody's.
   if (statSync(path).size > 0) throw notOurs(path);
 }
 
-/**
- * Undefined when it can't be told: there is no file, or one in the middle of a checkpoint, which makes sense only together
- * with its log.
- */
-function markOf({ DatabaseSync }: Driver, path: string): unknown {
+/** Nothing when it can't be told: the file is in the middle of a checkpoint, and makes sense only together with its log. */
+function lookAt({ DatabaseSync }: Driver, path: string): { mark?: unknown; pageSize?: number } {
   let probe: Connection | undefined;
   try {
     probe = new Connection(new DatabaseSync(`${pathToFileURL(path).href}?immutable=1&mode=ro`));
-    return probe.pragma("application_id");
+    return { mark: probe.pragma("application_id"), pageSize: probe.pragma("page_size") as number };
   } catch (error) {
     if (isNoDatabase(error)) throw corrupt(`"${path}" is not a SQLite database.`, { path });
-    return undefined;
+    return {};
   } finally {
     probe?.close();
   }

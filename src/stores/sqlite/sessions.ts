@@ -3,23 +3,14 @@
 //   X1. session_metadata holds one row for each key of each session's metadata, written in the same transaction.
 
 import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
-import {
-  checkDistinct,
-  decodeCursor,
-  defaultPageSize,
-  encodeCursor,
-  refuse,
-  type SessionPage,
-  type SessionQuery,
-  type SessionRecord,
-} from "../../log/index.ts";
+import { checkDistinct, refuse, type SessionRecord } from "../../log/index.ts";
 import { stepSql, touchSession } from "./activity.ts";
 import { type BranchInput, eraseBranchesOf, insertBranch } from "./branches.ts";
 import { type Connection, text } from "./connection.ts";
 import { dropUnusedContents } from "./content.ts";
 import { decodeObject } from "./json.ts";
 
-interface SessionRow {
+export interface SessionRow {
   no: number;
   id: string;
   created_at: number;
@@ -29,10 +20,10 @@ interface SessionRow {
   state: string;
 }
 
-const columns = "s.no, s.id, s.created_at, s.active_at, s.version, s.metadata, s.state";
+export const columns = "s.no, s.id, s.created_at, s.active_at, s.version, s.metadata, s.state";
 const byIdSql = `SELECT ${columns} FROM sessions s WHERE s.id = ?`;
 
-function toRecord(row: SessionRow): SessionRecord {
+export function toRecord(row: SessionRow): SessionRecord {
   return {
     id: text(row.id),
     createdAt: row.created_at,
@@ -123,28 +114,6 @@ function writeTerms(sql: Connection, session: number, from: JsonObject, to: Json
 
 function terms(metadata: JsonObject): Map<string, string> {
   return new Map(Object.entries(metadata).map(([key, value]) => [key, searchText(value)]));
-}
-
-export function listSessions(sql: Connection, query: SessionQuery): SessionPage {
-  const { metadata = {}, activeBefore = Number.MAX_SAFE_INTEGER, limit = defaultPageSize } = query;
-  const start = query.cursor === undefined ? { activeAt: Number.MAX_SAFE_INTEGER, id: "" } : decodeCursor(query.cursor);
-  const wanted = Object.entries(metadata);
-  const count = Math.min(limit, 0x7fffffff);
-  const rows = sql.all<SessionRow>(
-    `SELECT ${columns} FROM sessions s
-      WHERE s.active_step <= min(${stepSql("?1")}, ${stepSql("?3")})
-        AND s.active_at <= ?1 AND (s.active_at < ?1 OR s.id > ?2) AND s.active_at < ?3
-      ${"AND s.no IN (SELECT session_no FROM session_metadata WHERE key = ? AND value = ?)".repeat(wanted.length)}
-      ORDER BY s.active_step DESC, s.active_at DESC, s.id LIMIT ?`,
-    start.activeAt,
-    start.id,
-    activeBefore,
-    ...wanted.flat(),
-    count + 1,
-  );
-  const sessions = rows.slice(0, count).map(toRecord);
-  const last = sessions.at(-1);
-  return last && rows.length > count ? { sessions, cursor: encodeCursor(last) } : { sessions };
 }
 
 /** Removes the session and all that belongs to it; returns the ids of its branches. */

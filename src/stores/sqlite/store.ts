@@ -24,8 +24,10 @@ import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
 import * as contents from "./content.ts";
 import { explain } from "./faults.ts";
+import { listSessions } from "./listing.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
+import type { Place } from "./place.ts";
 import * as runs from "./runs.ts";
 import * as segments from "./segments.ts";
 import * as sessions from "./sessions.ts";
@@ -46,11 +48,11 @@ export class SqliteStore implements Store {
   #reads = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number }) {
+  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number; place?: Place | undefined }) {
     this.#sql = connection;
     this.#clock = options.clock;
     this.#busyTimeoutMs = options.busyTimeoutMs;
-    this.#commits = new GroupCommit(connection, options.busyTimeoutMs);
+    this.#commits = new GroupCommit(connection, options.busyTimeoutMs, options.place);
     this.#news = new News(connection);
   }
 
@@ -77,7 +79,7 @@ export class SqliteStore implements Store {
   }
 
   async listSessions(query: SessionQuery = {}) {
-    return this.#read((sql) => sessions.listSessions(sql, query));
+    return this.#read((sql) => listSessions(sql, query));
   }
 
   async deleteSession(sessionId: string) {
