@@ -81,8 +81,9 @@ export class Agent extends Sessions {
   /** Use `createAgent`. */
   constructor(options: AgentOptions) {
     checkOptions(options);
-    const { clock = systemClock, ids = randomIds, owner, id, name } = options;
-    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
+    const { clock = systemClock, ids = randomIds, owner, id, name, cacheBytes } = options;
+    const own = { ...(owner && { owner }), ...(cacheBytes !== undefined && { cacheBytes }) };
+    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...own });
     super(context);
     this.id = id;
     this.name = name;
