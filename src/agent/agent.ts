@@ -232,6 +232,16 @@ export class Agent extends Sessions {
     return loadAtCheckpoint(this.#context, scope, checkpointId, options, (request) => this.forkBranch(request));
   }
 
+  /** Whether nothing is under way: no run, no background work, no turn that is about to be taken up. */
+  get isIdle(): boolean {
+    return this.#active.size === 0 && this.#tasks.isIdle && this.#recovering.isIdle;
+  }
+
+  /** When the first turn that waits for an answer goes on without one, as far as `keepRecovering` has seen; else infinite. */
+  get nextDeadline(): number {
+    return this.#recovering.nextDeadline;
+  }
+
   /**
    * Lets what runs come to its end for as long as `drainMs` says (default 0) and hands the rest over (it can be resumed, at
    * once and by any process), calls off background work, and closes tool sources and the store. A run that waits for an

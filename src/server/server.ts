@@ -19,7 +19,8 @@ import { isForPage, pageResponder } from "./page.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
-import { Tenant } from "./tenant.ts";
+import type { Tenant } from "./tenant.ts";
+import { Tenants } from "./tenants.ts";
 import { Waker } from "./waker.ts";
 
 interface Entered {
@@ -53,7 +54,7 @@ export class Server {
   readonly #guard: GuardOptions;
   readonly #rate: RateLimit;
   readonly #page: (() => Response) | undefined;
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #tenants: Tenants;
   readonly #app: Hono<Env>;
   #waker: Waker | undefined;
   #isClosed = false;
@@ -65,6 +66,7 @@ export class Server {
     this.limits = { ...defaultLimits, ...options.limits };
     this.isNamed = options.hosts !== undefined;
     this.#store = storeOf(options);
+    this.#tenants = new Tenants(this.#store, this.limits, options);
     this.token = auth ? undefined : (options.token ?? randomToken());
     this.#authenticate = auth ?? tokenAuth(this.token!);
     this.#guard = { hosts: new Set(hosts.map((host) => host.toLowerCase())), origins: new Set(origins) };
@@ -78,18 +80,19 @@ export class Server {
   recover(): void {
     if (this.#waker || this.#isClosed) return;
     const { auth, clock = systemClock, logger = console } = this.#options;
-    if (!auth) this.#tenant("");
+    if (!auth) this.#tenants.get("");
     const warn = (message: string, error: unknown) => logger.warn(message, error);
     const wake = async (name: string, ref: BranchRef) => {
       const isOurs = auth ? name !== "" : name === "";
       try {
-        if (isOurs) await this.#tenant(name).wake(ref);
+        if (isOurs) await this.#tenants.use(name, (tenant) => tenant.wake(ref));
       } catch (error) {
         // One that can't be read must not keep the others from being found.
         warn("A turn could not be looked at:", error);
       }
     };
-    this.#waker = new Waker({ store: this.#store, clock, wake, warn });
+    const letGo = (now: number) => this.#tenants.letGo(now);
+    this.#waker = new Waker({ store: this.#store, clock, wake, letGo, warn });
   }
 
   /** Answers a request. Never rejects. */
@@ -112,16 +115,18 @@ export class Server {
     const asSocket = (asked: Exchange) => {
       exchange = asked;
     };
-    const env = { ...(await this.#enter(request, connection)), asSocket };
-    const response = await this.#app.fetch(request, env);
-    return exchange ? this.#socket(exchange) : response;
+    const entered = await this.#enter(request, connection);
+    return this.#tenants.use(entered.identity.tenant, async (tenant) => {
+      const response = await this.#app.fetch(request, { ...entered, tenant, asSocket });
+      return exchange ? this.#socket(exchange) : response;
+    });
   }
 
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.#isClosed = true;
     await this.#waker?.stop();
-    await Promise.all([...this.#tenants.values()].map((tenant) => tenant.close(options)));
+    await this.#tenants.close(options);
     await this.#store.close();
   }
 
@@ -133,11 +138,14 @@ export class Server {
       this.#rate.take("anonymous");
       return this.#page();
     }
-    return this.#app.fetch(request, await this.#enter(request, connection));
+    const entered = await this.#enter(request, connection);
+    return this.#tenants.use(entered.identity.tenant, async (tenant) =>
+      this.#app.fetch(request, { ...entered, tenant }),
+    );
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */
-  async #enter(request: Request, connection: Connection | undefined): Promise<Env["Bindings"]> {
+  async #enter(request: Request, connection: Connection | undefined): Promise<Omit<Entered, "tenant">> {
     guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
     this.recover();
@@ -147,21 +155,7 @@ export class Server {
       throw new Refusal("unauthorized");
     }
     this.#rate.take(`tenant ${identity.tenant}`);
-    return { identity, tenant: this.#tenant(identity.tenant), connection };
-  }
-
-  #tenant(name: string): Tenant {
-    const known = this.#tenants.get(name);
-    if (known) return known;
-    const { agents = {}, definitions = {}, logger = console, clock = systemClock, auth } = this.#options;
-    if (auth && (name === "" || name.length > 64)) {
-      throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
-    }
-    const { limits } = this;
-    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, logger });
-    this.#tenants.set(name, tenant);
-    tenant.recover();
-    return tenant;
+    return { identity, connection };
   }
 
   #route(): Hono<Env> {
@@ -232,7 +226,7 @@ export class Server {
       identity: async () => {
         // Whoever can't be asked about is let in no further.
         const now = await (async () => this.#authenticate(request))().catch(() => undefined);
-        return now && this.#tenants.get(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
+        return now && this.#tenants.known(now.tenant) === tenant && now.scopes.includes(route.scope) ? now : undefined;
       },
       done: () => {
         if (!isDone) tenant.streams--;

@@ -1,0 +1,28 @@
+/** Bytes that may be held at the same time. One that has a parent takes from both, or from neither. */
+export class ByteBudget {
+  readonly limit: number;
+  readonly #parent: ByteBudget | undefined;
+  #held = 0;
+
+  constructor(limit: number, parent?: ByteBudget) {
+    this.limit = limit;
+    this.#parent = parent;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Takes the bytes; or takes nothing, and says which budget is used up. */
+  take(bytes: number): ByteBudget | undefined {
+    if (this.#held + bytes > this.limit) return this;
+    const full = this.#parent?.take(bytes);
+    if (!full) this.#held += bytes;
+    return full;
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes;
+    this.#parent?.give(bytes);
+  }
+}
