@@ -13,6 +13,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { BoughError } from "../base/errors.ts";
 import { closeCodes, problem, subprotocol } from "../wire/index.ts";
 import { liftSocketToken } from "./auth.ts";
+import { containFaults } from "./faults.ts";
 import { secured } from "./guard.ts";
 import { problemResponse } from "./refusal.ts";
 import type { Server } from "./server.ts";
@@ -78,6 +79,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     http.once("error", reject);
     http.listen(port, host, resolve);
   });
+  const stopContaining = containFaults((message, error) => server.warn(message, error));
   server.recover();
   const address = http.address() as AddressInfo;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
@@ -92,6 +94,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
       for (const ws of sockets.clients) ws.terminate();
       http.closeAllConnections();
       await closed;
+      stopContaining();
     },
   };
 }

@@ -79,9 +79,9 @@ export class Server {
   /** Takes up turns that other processes left behind, from now on. Begins by itself with the first request. */
   recover(): void {
     if (this.#waker || this.#isClosed) return;
-    const { auth, clock = systemClock, logger = console } = this.#options;
+    const { auth, clock = systemClock } = this.#options;
     if (!auth) this.#tenants.get("");
-    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    const warn = (message: string, error: unknown) => this.warn(message, error);
     const wake = async (name: string, ref: BranchRef) => {
       const isOurs = auth ? name !== "" : name === "";
       try {
@@ -93,6 +93,11 @@ export class Server {
     };
     const letGo = (now: number) => this.#tenants.letGo(now);
     this.#waker = new Waker({ store: this.#store, clock, wake, letGo, warn });
+  }
+
+  /** Says what went wrong where failures of the server go. */
+  warn(message: string, error: unknown): void {
+    (this.#options.logger ?? console).warn(message, error);
   }
 
   /** Answers a request. Never rejects. */
@@ -239,7 +244,7 @@ export class Server {
   #refuse(error: unknown): Response {
     const problem = problemOf(error);
     if (problem.status >= 500 && problem.code !== "store_closed") {
-      (this.#options.logger ?? console).warn("A request failed:", error);
+      this.warn("A request failed:", error);
     }
     return problemResponse(problem);
   }

@@ -64,6 +64,7 @@ const userMessage = v.strictObject({ role: v.literal("user"), content: saying })
 const limits = v.strictObject({
   iterations: v.optional(v.pipe(positive, v.maxValue(1000))),
   parallelTools: v.optional(v.pipe(positive, v.maxValue(64))),
+  calls: v.optional(v.pipe(positive, v.maxValue(1000))),
   answerMs: v.optional(positive),
   turnMs: v.optional(positive),
 });
