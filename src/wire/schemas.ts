@@ -167,6 +167,7 @@ export const queries = {
   events: v.strictObject({ after: v.optional(number), limit: pageSize }),
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
+  messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
   runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
 };
 

@@ -150,7 +150,7 @@ test("every route that is not about the server itself has a method", async () =>
   const client = await clientOf(g, {
     fetch: ((url: string, init: RequestInit) => {
       asked.add(`${init.method} ${new URL(url).pathname}`);
-      return Promise.resolve(Response.json({}));
+      return Promise.resolve(Response.json({ events: [] }));
     }) as unknown as typeof fetch,
   });
   const b = client.open({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });
@@ -173,7 +173,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.forkCheckpoint(":checkpointId"), b.revertCheckpoint(":checkpointId"), b.listContent()]);
   await Promise.all([b.putContent(new Uint8Array(1)), b.getContent(":contentId"), b.deleteContent(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
-  await b.contextUsage();
+  await Promise.all([b.contextUsage(), b.messages()]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));
   const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...rest } = routes;
   expect(

@@ -8,6 +8,7 @@ import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
+import { describePages } from "./pages.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeRaces } from "./races.cases.ts";
@@ -18,6 +19,7 @@ import { describeStalled } from "./stalled.cases.ts";
 export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
+  describe("pages", () => describePages(open));
   describe("live", () => describeLive(open));
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
