@@ -9,10 +9,6 @@ export class ByteBudget {
     this.#parent = parent;
   }
 
-  get held(): number {
-    return this.#held;
-  }
-
   /** Takes the bytes; or takes nothing, and says which budget is used up. */
   take(bytes: number): ByteBudget | undefined {
     if (this.#held + bytes > this.limit) return this;

@@ -33,11 +33,6 @@ export class Tenants {
     this.#queued = new ByteBudget(limits.totalQueueBytes);
   }
 
-  /** How many are built. */
-  get size(): number {
-    return this.#tenants.size;
-  }
-
   known(name: string): Tenant | undefined {
     return this.#tenants.get(name);
   }

@@ -211,7 +211,6 @@ export class HeldTurn implements TurnWriter {
   /** Where this turn's facts ended when it last wrote. */
   #seq: number;
   readonly #retention: Retention | undefined;
-  #heldUntil: number;
   #closed = false;
   /** The facts it was taken up with. */
   readonly opening: readonly Fact[];
@@ -231,7 +230,6 @@ export class HeldTurn implements TurnWriter {
     this.turnId = turnId;
     this.claim = claim;
     this.#seq = facts.at(-1)!.seq;
-    this.#heldUntil = claim.expiresAt;
     this.opening = facts;
     this.#retention = retention;
     this.#hold(claim.expiresAt);
@@ -239,7 +237,6 @@ export class HeldTurn implements TurnWriter {
 
   /** The view of a branch that is worked on stays in memory; a writer that was dropped holds it no longer than its lease. */
   #hold(until: number): void {
-    this.#heldUntil = until;
     this.#context.views.hold(this.ref, until);
   }
 
@@ -248,7 +245,7 @@ export class HeldTurn implements TurnWriter {
     const cached = this.#cachedView();
     if (cached) return cached;
     const { view } = await this.#context.views.load(this.ref);
-    if (!this.#closed) this.#hold(this.#heldUntil);
+    if (!this.#closed) this.#hold(this.#context.clock.now() + defaultLeaseMs);
     return view;
   }
 

@@ -7,7 +7,6 @@ import { routes } from "../../src/wire/index.ts";
 import {
   add,
   answerOf,
-  askAt,
   expectProblem,
   gate,
   given,
@@ -135,36 +134,6 @@ export function describeRuns(open: OpenStore): void {
           .map((m: { content: { text: string }[] }) => m.content[0]!.text),
       ).toEqual(["0", "1", "2"]);
       expect(messages[2].id).toBe(first.body.inputId);
-    });
-
-    test("5.4 what waits is bounded in bytes, for a tenant and for all; what has started waits no more", async () => {
-      let passage = gate();
-      const { serving } = await start(() => passage.passed.then(() => "Done."), {
-        auth: (request) => ({ tenant: request.headers.get("x-tenant")!, scopes: ["read", "write", "run"] }),
-        limits: { queueBytes: 3000, totalQueueBytes: 5000 },
-      });
-      const ask = (tenant: string, method: string, path: string, body?: unknown) =>
-        askAt(serving.url, method, path, body, { "x-tenant": tenant });
-      const queue = (tenant: string) =>
-        ask(tenant, "POST", `${scope}/inputs`, { input: "x".repeat(1000), ifActive: "queue" });
-      for (const tenant of ["a", "b", "c"]) {
-        await ask(tenant, "POST", "/sessions", { sessionId: "s" });
-        expect((await queue(tenant)).body.status).toBe("started");
-      }
-      for (const tenant of ["a", "a", "b", "b"]) expect((await queue(tenant)).body.status).toBe("queued");
-      const own = expectProblem(await queue("a"), 429, "queue_full");
-      expect(own).toMatchObject({ detail: expect.stringContaining("of this tenant"), data: { limit: 3000 } });
-      const all = expectProblem(await queue("c"), 429, "queue_full");
-      expect(all).toMatchObject({ detail: expect.stringContaining("of all tenants"), data: { limit: 5000 } });
-      passage.open();
-      for (const [tenant, messages] of Object.entries({ a: 6, b: 6, c: 2 })) {
-        await until(async () => (await ask(tenant, "GET", `${scope}/state`)).body.messages.length === messages);
-      }
-      passage = gate();
-      expect((await queue("c")).body.status).toBe("started");
-      for (const tenant of ["c", "c"]) expect((await queue(tenant)).body.status).toBe("queued");
-      passage.open();
-      await until(async () => (await ask("c", "GET", `${scope}/state`)).body.messages.length === 8);
     });
 
     test("5.5 an input can take the place of the run that is active", async () => {
