@@ -93,8 +93,9 @@ export class Agent<RunContext = unknown> extends Sessions {
   /** Use `createAgent`. */
   constructor(options: AgentOptions<RunContext>) {
     checkOptions(options);
-    const { clock = systemClock, ids = randomIds, owner, id, name } = options;
-    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
+    const { clock = systemClock, ids = randomIds, owner, id, name, cacheBytes } = options;
+    const own = { ...(owner && { owner }), ...(cacheBytes !== undefined && { cacheBytes }) };
+    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...own });
     super(context);
     this.id = id;
     this.name = name;
@@ -256,6 +257,16 @@ export class Agent<RunContext = unknown> extends Sessions {
     options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
   ): Promise<Branch> {
     return loadAtCheckpoint(this.#context, scope, checkpointId, options, (request) => this.forkBranch(request));
+  }
+
+  /** Whether nothing is under way: no run, no background work, no turn that is about to be taken up. */
+  get isIdle(): boolean {
+    return this.#active.size === 0 && this.#tasks.isIdle && this.#recovering.isIdle;
+  }
+
+  /** When the first turn that waits for an answer goes on without one, as far as `keepRecovering` has seen; else infinite. */
+  get nextDeadline(): number {
+    return this.#recovering.nextDeadline;
   }
 
   /**

@@ -61,4 +61,6 @@ export interface AgentOptions<Context = unknown> {
   readonly random?: () => number;
   /** The name under which branches are held; by default this host and process. */
   readonly owner?: string;
+  /** Bytes of conversations kept in memory (default 256 MiB, at most an eighth of the heap's limit). */
+  readonly cacheBytes?: number;
 }

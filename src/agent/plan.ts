@@ -230,7 +230,7 @@ function isList(tools: NonNullable<AgentOptions["tools"]>): tools is readonly (T
 
 /** A limit of zero tools would let a batch wait for ever. */
 export function checkLimits(limits: Limits): Limits {
-  for (const name of ["iterations", "parallelTools"] as const) {
+  for (const name of ["iterations", "parallelTools", "calls"] as const) {
     if (!Number.isInteger(limits[name]) || limits[name] < 1) throw badOption(`limits.${name} is a count from 1 on.`);
   }
   for (const name of ["answerMs", "turnMs"] as const) {

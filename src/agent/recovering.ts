@@ -84,6 +84,14 @@ export class Recovering {
     };
   }
 
+  get isIdle(): boolean {
+    return [...this.#sweepers].every((sweeper) => sweeper.isIdle);
+  }
+
+  get nextDeadline(): number {
+    return Math.min(...[...this.#sweepers].map((sweeper) => sweeper.nextDeadline));
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.#sweepers].map((sweeper) => sweeper.stop()));
   }

@@ -9,6 +9,10 @@ export class BackgroundTasks implements Tasks {
     return this.#controller.signal;
   }
 
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
   track(task: Promise<void>): void {
     const tracked = task.catch(() => {}).finally(() => this.#running.delete(tracked));
     this.#running.add(tracked);

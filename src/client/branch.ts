@@ -2,7 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BoughEvent, KeptEvent, UnknownEvent } from "../events/index.ts";
+import type { BoughEvent } from "../events/index.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -11,6 +11,7 @@ import type {
   ContextUsageBody,
   InputAnswer,
   InterruptAnswer,
+  MessagesBody,
   ResponseAnswer,
   RunBody,
   StateBody,
@@ -19,6 +20,7 @@ import { allBranches } from "./branch-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { type Http, path } from "./http.ts";
 import { LiveBranch, type WatchOptions } from "./live-branch.ts";
+import { collectEvents, completeState, type EventPage, lookAgain } from "./pages.ts";
 import type { BranchPatch, BranchScope, ForkRequest, Input, RevertRequest, SubmitOptions } from "./requests.ts";
 import { type SubscribeOptions, Subscription } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
@@ -50,18 +52,27 @@ export class BranchHandle {
     this.#ofAgent = path`/agents/${agentId}` + this.#path;
   }
 
-  /** Messages, cursor, interactions and active run of one moment. */
-  state({ last, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
-    return this.#http.json("GET", `${this.#ofAgent}/state`, { query: { last }, ...(signal && { signal }) });
+  /** Messages, cursor, interactions and active run of one moment. Its `before` leads to the messages before them. */
+  state({ last = 200, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+    const more = signal ? { signal } : {};
+    return lookAgain(async () => {
+      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, { query: { last }, ...more });
+      return completeState(
+        state,
+        (query) => this.#http.json("GET", `${this.#path}/messages`, { query, ...more }),
+        last,
+      );
+    });
   }
 
-  /** A page of the branch's kept events. */
-  async events(page: { after?: number; limit?: number } = {}): Promise<(KeptEvent | UnknownEvent)[]> {
-    const query = { after: page.after, limit: page.limit };
-    const body = await this.#http.json<{ events: (KeptEvent | UnknownEvent)[] }>("GET", `${this.#path}/events`, {
-      query,
-    });
-    return body.events;
+  /** A page of messages, oldest first: those before the message named, by default the newest. */
+  messages({ last, before }: { last?: number; before?: string } = {}): Promise<MessagesBody> {
+    return this.#http.json("GET", `${this.#path}/messages`, { query: { last, before } });
+  }
+
+  /** The branch's kept events after a position: 1,000 unless `limit` says otherwise. Its `after` says that there are more. */
+  events(page: { after?: number; limit?: number } = {}): Promise<EventPage> {
+    return collectEvents((query) => this.#http.json("GET", `${this.#path}/events`, { query }), page);
   }
 
   /** Every kept event after the cursor, each once and in order, and then what happens, across lost connections. */
@@ -204,7 +215,10 @@ export class BranchHandle {
 
   /** The branch as it was at a checkpoint. */
   loadCheckpoint(checkpointId: string): Promise<StateBody & { readonly checkpoint: CheckpointBody }> {
-    return this.#http.json("GET", this.#path + path`/checkpoints/${checkpointId}`);
+    const route = this.#path + path`/checkpoints/${checkpointId}`;
+    return this.#http
+      .json<StateBody & { readonly checkpoint: CheckpointBody }>("GET", route)
+      .then((state) => completeState(state, (query) => this.#http.json("GET", route, { query })));
   }
 
   /** A new branch from a checkpoint. */

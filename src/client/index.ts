@@ -9,6 +9,7 @@ export type { Backoff, Connection, ConnectionState } from "./connection.ts";
 export type { Draft } from "./drafts.ts";
 export { isRemoteError, type RemoteCode, RemoteError } from "./errors.ts";
 export type { BranchPicture, BranchStatus, LiveBranch, WatchOptions } from "./live-branch.ts";
+export type { EventPage } from "./pages.ts";
 export type {
   AuditRequest,
   BranchDetails,

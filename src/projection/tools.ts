@@ -1,6 +1,6 @@
 // Calls and results: how results find their place, and how a call that never got one is answered.
 
-import type { Fact, Message, ToolOutput, ToolResultPart } from "../events/index.ts";
+import type { Fact, Message, ToolCallPart, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { callsOf } from "../events/parts.ts";
 
 /** The id of the message that holds the results of an assistant message's calls. */
@@ -88,16 +88,38 @@ function putResults(messages: Message[], asked: number, results: ToolResultPart[
   const assistant = messages[asked]!;
   const existing = messages[asked + 1];
   const isThere = existing?.id === resultsId(assistant.id);
-  const known = new Map(results.map((result) => [result.toolCallId, result]));
-  for (const result of resultsOf(existing, assistant.id)) known.set(result.toolCallId, result);
   const message: Message = {
     id: resultsId(assistant.id),
     role: "tool",
-    content: callsOf(assistant).flatMap((call) => known.get(call.toolCallId) ?? []),
+    content: inOrder(callsOf(assistant), resultsOf(existing, assistant.id), results),
     createdAt: isThere ? existing.createdAt : at,
     turnId: assistant.turnId,
   };
   messages.splice(asked + 1, isThere ? 1 : 0, message);
+}
+
+/** Results in the order of their calls: those a batch has, which are in order, and further ones; of two, the one it has. */
+function inOrder(
+  calls: readonly ToolCallPart[],
+  had: readonly ToolResultPart[],
+  further: readonly ToolResultPart[],
+): ToolResultPart[] {
+  // Mostly the next one comes; putting it anywhere costs much more in a batch of thousands.
+  if (further.length === 1 && isNext(calls, had, further[0]!)) return [...had, ...further];
+  const known = new Map(further.map((result) => [result.toolCallId, result]));
+  for (const result of had) known.set(result.toolCallId, result);
+  return calls.flatMap((call) => known.get(call.toolCallId) ?? []);
+}
+
+/** Whether exactly the calls before this one have results, and no other call has its id. */
+function isNext(
+  calls: readonly ToolCallPart[],
+  had: readonly ToolResultPart[],
+  { toolCallId }: ToolResultPart,
+): boolean {
+  const last = had.at(-1);
+  if (last && last.toolCallId !== calls[had.length - 1]?.toolCallId) return false;
+  return calls.every((call, i) => (call.toolCallId === toolCallId) === (i === had.length));
 }
 
 function resultsOf(message: Message | undefined, assistantId: string): ToolResultPart[] {

@@ -3,8 +3,9 @@
 
 import { untilAborted } from "../base/abort.ts";
 import { failpoint } from "../base/failpoint.ts";
-import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
+import { callsOf, type Draft, type Message, type ToolCallPart, type ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
+import { problems } from "../tools/index.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { type CallScope, outputOf, returned } from "./call.ts";
 import type { Span } from "./emit.ts";
@@ -42,7 +43,28 @@ async function skipCalls(turn: ActiveTurn, { calls }: Batch, output: ToolOutput)
   return calls.map(() => output);
 }
 
-async function runCalls(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<ToolOutput[]> {
+/** Runs as many as one message may ask for. The others get a result that says so, so that every call has one. */
+async function runCalls(turn: ActiveTurn, batch: Batch): Promise<ToolOutput[]> {
+  const { calls: limit } = turn.plan.limits;
+  const past = callsPast(batch, limit);
+  if (past.length === 0) return runAllowed(turn, batch);
+  turn.emitter.live({ type: "limit-reach", limit: "calls", value: limit }, batch.span);
+  const allowed = batch.calls.slice(0, batch.calls.length - past.length);
+  const outputs = allowed.length > 0 ? await runAllowed(turn, { ...batch, calls: allowed }) : [];
+  return [...outputs, ...(await skipCalls(turn, { ...batch, calls: past }, problems.tooManyCalls(limit)))];
+}
+
+/** The calls past the limit, counted from the first of the message: also when earlier ones have their results already. */
+function callsPast({ calls, messageId, messages, isLeft }: Batch, limit: number): readonly ToolCallPart[] {
+  if (!isLeft && calls.length <= limit) return [];
+  const message = messages.findLast(({ id }) => id === messageId);
+  const asked = message ? callsOf(message) : calls;
+  if (asked.length <= limit) return [];
+  const past = new Set(asked.slice(limit).map(({ toolCallId }) => toolCallId));
+  return calls.filter(({ toolCallId }) => past.has(toolCallId));
+}
+
+async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<ToolOutput[]> {
   const slots = bounded(turn.plan.limits.parallelTools);
   const writesEach = turn.plan.durable?.pendingWrites ?? true;
   const changed = stateChanges(turn);

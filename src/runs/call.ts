@@ -10,6 +10,7 @@ import { problems, type RunToolOptions, runTool, type Tool, type ToolContext } f
 import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { answerText } from "./asking.ts";
+import { type CallOwner, inCall } from "./call-owner.ts";
 import type { Span } from "./emit.ts";
 import { Parked } from "./endings.ts";
 import { formOfCall, takeOutput } from "./output.ts";
@@ -78,8 +79,10 @@ async function reconciled(pending: Pending, input: unknown): Promise<ToolOutput 
   const { tool, scope } = pending;
   if (!isUnsure(pending) || !tool.reconcile) return undefined;
   try {
-    return await untilParked(async (park) =>
-      tool.reconcile?.(input, toolContext(pending, { park, asks: { prefix: "reconcile-", count: 0 } })),
+    return await untilParked((park) =>
+      inCall(ownerOf(pending), async () =>
+        tool.reconcile?.(input, toolContext(pending, { park, asks: { prefix: "reconcile-", count: 0 } })),
+      ),
     );
   } catch (error) {
     if (error instanceof Parked) throw error;
@@ -157,7 +160,9 @@ async function execute(pending: Pending, hook: ToolCallContext, given: CallInput
       turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span);
     },
   };
-  const output = await untilParked((park) => runTool(tool, input, toolContext(pending, { park, asks }), options));
+  const output = await untilParked((park) =>
+    inCall(ownerOf(pending), () => runTool(tool, input, toolContext(pending, { park, asks }), options)),
+  );
   failpoint("run.tool.executed");
   return output;
 }
@@ -176,6 +181,22 @@ async function recordStart(
   if (isTold) drafts.push({ ...stamp(), type: "tool.started", callIds: [callId] });
   if (drafts.length > 0) await turn.write(...drafts);
   if (isTold) failpoint("run.tool.started");
+}
+
+/** An error that the tool lets float ends the run: what the tool left half done is nothing to go on with. */
+function ownerOf({ scope: { turn }, call: { toolName, toolCallId: callId } }: Pending): () => CallOwner {
+  return () => ({
+    toolName,
+    callId,
+    runId: turn.held.runId,
+    ...turn.held.ref,
+    fail(error) {
+      if (turn.isOver || turn.signal.aborted) return false;
+      const sentence = `The tool "${toolName}" threw outside its call: ${describeError(error).message}`;
+      turn.abort(new BoughError("run_failed", sentence, { data: { tool: toolName, callId }, cause: error }));
+      return true;
+    },
+  });
 }
 
 /** A tool that the connected client runs: its answer is the result. */

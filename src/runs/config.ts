@@ -19,13 +19,15 @@ export interface Limits {
   readonly iterations: number;
   /** Tools that run at the same time (default 8). */
   readonly parallelTools: number;
+  /** Tool calls of one message that are run (default 128); each further one is denied. */
+  readonly calls: number;
   /** How long an answer is waited for (default five minutes). */
   readonly answerMs: number;
   /** How long a turn may take, waiting included (default: no end). */
   readonly turnMs?: number;
 }
 
-export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, answerMs: 300_000 };
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128, answerMs: 300_000 };
 
 /** How a run asks for what its agent does not say, or says otherwise. */
 export interface RunConfig extends ModelSettings {

@@ -1,5 +1,6 @@
 // Runs: one execution on a branch, from input to end.
 
+export { type CallOwner, currentCall, followCalls } from "./call-owner.ts";
 export type { RunResult } from "./close.ts";
 export {
   type AgentSettings,

@@ -74,6 +74,17 @@ export class Sweeper {
     await this.#offering;
   }
 
+  /** Whether it has looked everywhere once, and nothing that it found is to be done or being worked on. */
+  get isIdle(): boolean {
+    return this.#scanAt > 0 && this.#due.size + this.#taken === 0;
+  }
+
+  /** When the first of the turns that wait for an answer goes on without one; infinite when none does. */
+  get nextDeadline(): number {
+    const waits = this.#waiting.flatMap(({ waitingFor }) => waitingFor);
+    return waits.reduce((first, { expiresAt = first }) => Math.min(first, expiresAt), Number.POSITIVE_INFINITY);
+  }
+
   async #sweep(): Promise<void> {
     const { context, random, everyMs, onError } = this.#options;
     const { signal } = this.#over;

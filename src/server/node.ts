@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { BoughError } from "../base/errors.ts";
 import { problem } from "../wire/index.ts";
+import { containFaults } from "./faults.ts";
 import { secured } from "./guard.ts";
 import { checkOrdinary, Incoming, keptHeaders, onRequest } from "./incoming.ts";
 import { problemResponse, Refusal } from "./refusal.ts";
@@ -60,6 +61,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     http.once("error", reject);
     http.listen(port, host, resolve);
   });
+  const stopContaining = containFaults((message, error) => server.warn(message, error));
   server.recover();
   const address = http.address() as AddressInfo;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
@@ -74,6 +76,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
       upgrades.destroy();
       http.closeAllConnections();
       await closed;
+      stopContaining();
     },
   };
 }

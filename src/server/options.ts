@@ -4,6 +4,7 @@ import type { Agent, AgentOptions } from "../agent/index.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
+import { defaultCacheBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
@@ -29,6 +30,16 @@ export interface ServerLimits {
   readonly runs: number;
   /** Inputs that wait for one branch (default 16). */
   readonly queue: number;
+  /** Bytes of the inputs of a tenant that wait in this process (default 16 MiB) … */
+  readonly queueBytes: number;
+  /** … and of all tenants (default 128 MiB). */
+  readonly totalQueueBytes: number;
+  /** Bytes of one JSON answer, about: longer lists are given in pages, of at least one item (default 4 MiB). */
+  readonly answerBytes: number;
+  /** Bytes of conversations kept in memory, of all tenants (default 256 MiB, at most an eighth of the heap's limit). */
+  readonly cacheBytes: number;
+  /** A tenant for which nothing was done for so long is let go of until it comes back (default 30 minutes). */
+  readonly idleTenantMs: number;
   /** Bytes that wait for one reader before it is dropped (default 1 MiB). */
   readonly bufferBytes: number;
   /** Bytes of one WebSocket frame from a client (default 256 KiB). */
@@ -55,6 +66,11 @@ export const defaultLimits: ServerLimits = {
   streams: 2048,
   runs: 256,
   queue: 16,
+  queueBytes: 16 * 1024 * 1024,
+  totalQueueBytes: 128 * 1024 * 1024,
+  answerBytes: 4 * 1024 * 1024,
+  cacheBytes: defaultCacheBytes(),
+  idleTenantMs: 30 * 60 * 1000,
   bufferBytes: 1024 * 1024,
   frameBytes: 256 * 1024,
   tenantBytes: 128 * 1024 * 1024,

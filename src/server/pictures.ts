@@ -92,15 +92,3 @@ function runBody(ref: BranchRef, { runId, agentId, turnId, startedAt, endedAt, s
     ...(endedAt !== undefined && { endedAt }),
   };
 }
-
-export function stateBody({ branch, active }: Moment, last: number): StateBody {
-  const { seq, messages, uncommittedTurn: turn, interactions } = branch;
-  return {
-    seq,
-    branch: branchInfoBody(branch),
-    messages: messages.slice(-last),
-    ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
-    interactions,
-    activeRun: active,
-  };
-}

@@ -25,7 +25,8 @@ import { actionScope, askProgram, checkScope, hasScopeFor } from "./policy.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
-import { Tenant } from "./tenant.ts";
+import type { Tenant } from "./tenant.ts";
+import { Tenants } from "./tenants.ts";
 import { Waker } from "./waker.ts";
 
 interface Entered {
@@ -66,7 +67,7 @@ export class Server {
   readonly #bytes: ByteBudget;
   readonly #audit: AuditLog | undefined;
   readonly #page: (() => Response) | undefined;
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #tenants: Tenants;
   readonly #app: Hono<Env>;
   #waker: Waker | undefined;
   #isClosed = false;
@@ -79,6 +80,7 @@ export class Server {
     this.isNamed = options.hosts !== undefined;
     if (!auth && options.token !== undefined) checkToken(options.token);
     this.#store = storeOf(options);
+    this.#tenants = new Tenants(this.#store, this.limits, options);
     this.token = auth ? undefined : (options.token ?? randomToken());
     this.#authenticate = auth ?? tokenAuth(this.token!);
     this.#guard = { hosts: new Set(hosts.map((host) => host.toLowerCase())), origins: new Set(origins) };
@@ -98,20 +100,26 @@ export class Server {
   /** Takes up turns that other processes left behind, from now on. Begins by itself with the first request. */
   recover(): void {
     if (this.#waker || this.#isClosed) return;
-    const { auth, clock = systemClock, logger = console } = this.#options;
-    if (!auth) this.#tenant("");
-    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    const { auth, clock = systemClock } = this.#options;
+    if (!auth) this.#tenants.get("");
+    const warn = (message: string, error: unknown) => this.warn(message, error);
     const wake = async (name: string, ref: BranchRef) => {
       const isOurs = auth ? name !== "" : name === "";
       try {
-        if (isOurs) await this.#tenant(name).wake(ref);
+        if (isOurs) await this.#tenants.use(name, (tenant) => tenant.wake(ref));
       } catch (error) {
         // One that can't be read must not keep the others from being found.
         warn("A turn could not be looked at:", error);
       }
     };
-    this.#waker = new Waker({ store: this.#store, clock, wake, warn });
+    const letGo = (now: number) => this.#tenants.letGo(now);
+    this.#waker = new Waker({ store: this.#store, clock, wake, letGo, warn });
     this.#audit?.begin();
+  }
+
+  /** Says what went wrong where failures of the server go. */
+  warn(message: string, error: unknown): void {
+    (this.#options.logger ?? console).warn(message, error);
   }
 
   /** Answers a request. Never rejects. */
@@ -147,16 +155,18 @@ export class Server {
     const asSocket = (asked: Exchange) => {
       exchange = asked;
     };
-    const env = { ...(await this.#enter(request, connection, attempt)), asSocket };
-    const response = await this.#app.fetch(request, env);
-    return exchange ? this.#socket(exchange, attempt) : response;
+    const entered = await this.#enter(request, connection, attempt);
+    return this.#tenants.use(entered.identity.tenant, async (tenant) => {
+      const response = await this.#app.fetch(request, { ...entered, tenant, asSocket });
+      return exchange ? this.#socket(exchange, attempt) : response;
+    });
   }
 
   /** Ends streams, lets runs come to their end for as long as `drainMs` says, hands the rest over, closes the store. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.#isClosed = true;
     await this.#waker?.stop();
-    await Promise.all([...this.#tenants.values()].map((tenant) => tenant.close(options)));
+    await this.#tenants.close(options);
     await this.#audit?.close();
     await this.#store.close();
   }
@@ -169,41 +179,26 @@ export class Server {
       this.#pageRate.take(networkOf(connection?.remoteAddress));
       return this.#page();
     }
-    return this.#app.fetch(request, await this.#enter(request, connection, attempt));
+    const entered = await this.#enter(request, connection, attempt);
+    return this.#tenants.use(entered.identity.tenant, async (tenant) =>
+      this.#app.fetch(request, { ...entered, tenant }),
+    );
   }
 
   /** The door: everything that is true of every request, whatever it asks for. */
-  async #enter(request: Request, connection: Connection | undefined, attempt: Attempt): Promise<Env["Bindings"]> {
+  async #enter(
+    request: Request,
+    connection: Connection | undefined,
+    attempt: Attempt,
+  ): Promise<Omit<Entered, "tenant">> {
     guard(request, this.#guard, connection?.target);
     if (this.#isClosed) throw new BoughError("store_closed", "The server is closed.");
     this.recover();
     const identity = await this.#guesses.limit(request, connection?.remoteAddress, this.#authenticate);
     if (!identity) throw new Refusal("unauthorized");
-    const tenant = this.#tenant(identity.tenant);
     attempt.identity = identity;
     this.#rate.take(`tenant ${identity.tenant}`);
-    return { attempt, identity, tenant, connection };
-  }
-
-  #tenant(name: string): Tenant {
-    const known = this.#tenants.get(name);
-    if (known) return known;
-    const {
-      agents = {},
-      definitions = {},
-      allowConfig = [],
-      logger = console,
-      clock = systemClock,
-      auth,
-    } = this.#options;
-    if (auth && (name === "" || name.length > 64)) {
-      throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
-    }
-    const { limits } = this;
-    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, allowConfig, logger });
-    this.#tenants.set(name, tenant);
-    tenant.recover();
-    return tenant;
+    return { attempt, identity, connection };
   }
 
   #route(): Hono<Env> {
@@ -312,7 +307,7 @@ export class Server {
   /** Whether a stream that was let in would still be. */
   async #stillAllowed(request: Request, tenant: Tenant, { action, scope }: Attempt): Promise<Identity | undefined> {
     const now = await this.#authenticate(request);
-    if (!now || this.#tenants.get(now.tenant) !== tenant || !hasScopeFor(now, routes[action!])) return undefined;
+    if (!now || this.#tenants.known(now.tenant) !== tenant || !hasScopeFor(now, routes[action!])) return undefined;
     await askProgram(this.#options.authorize, now, action!, scope);
     return now;
   }
@@ -322,7 +317,7 @@ export class Server {
     const problem = problemOf(error);
     attempt.code = problem.code;
     if (problem.status >= 500 && problem.code !== "store_closed") {
-      (this.#options.logger ?? console).warn(`A request failed (${attempt.requestId}):`, error);
+      this.warn(`A request failed (${attempt.requestId}):`, error);
     }
     return problemResponse(problem, attempt.requestId);
   }

@@ -4,6 +4,7 @@
 //       whichever process asks and however often.
 //   M3. Inputs that wait for a branch start in the order in which they came, after those that interrupt. They wait in this
 //       process only.
+//   M4. What waits is bounded by number for each branch, and by bytes for the tenant and the process.
 
 import { createHash } from "node:crypto";
 import type { Agent } from "../agent/index.ts";
@@ -21,6 +22,7 @@ import { checkedBySchema } from "../tools/index.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
 import { type AllowedConfig, clientConfig } from "./client-config.ts";
 import { heldBy } from "./pictures.ts";
+import type { QueueBytes } from "./queue-bytes.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Submission {
@@ -44,6 +46,9 @@ interface Prepared {
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
 
+/** An input that waits, and how much of the budget it takes (M4). */
+type Queued = Prepared & { readonly bytes: number };
+
 /** How often a run in the way is interrupted before giving up, and how often one of another process is looked after. */
 const interruptions = 10;
 const pollMs = 100;
@@ -56,7 +61,8 @@ export class Submissions {
   readonly #allowConfig: readonly AllowedConfig[];
   readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
-  readonly #queues = new Map<string, Prepared[]>();
+  readonly #queues = new Map<string, Queued[]>();
+  readonly #queued: QueueBytes;
   /** How many inputs interrupt what has a branch, to start in its place. */
   readonly #urgent = new Map<string, number>();
   readonly #keyed = new Map<string, { fingerprint: string; answer: Promise<InputAnswer> }>();
@@ -68,9 +74,12 @@ export class Submissions {
     context: Context;
     limits: { readonly runs: number; readonly queue: number };
     allowConfig: readonly AllowedConfig[];
+    /** What inputs that wait take from. */
+    queued: QueueBytes;
     warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
+    this.#queued = options.queued;
     this.#limits = options.limits;
     this.#allowConfig = options.allowConfig;
     this.#warn = options.warn;
@@ -138,7 +147,13 @@ export class Submissions {
   /** Nothing that waits is started any more. Runs are the agents' to hand over. */
   close(): void {
     this.#over.abort();
+    for (const queue of this.#queues.values()) for (const { bytes } of queue.splice(0)) this.#queued.give(bytes);
     this.#queues.clear();
+  }
+
+  /** Whether nothing runs, starts or waits. */
+  get isIdle(): boolean {
+    return this.#active.size + this.#starting + this.#queues.size + this.#urgent.size === 0;
   }
 
   #prepare({ agent, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
@@ -235,11 +250,14 @@ export class Submissions {
     }
   }
 
-  #enqueue(queue: Prepared[] | undefined, prepared: Prepared): InputAnswer {
+  #enqueue(queue: Queued[] | undefined, prepared: Prepared): InputAnswer {
     const { inputId, ref } = prepared;
     const waiting = queue ?? [];
     if (waiting.length >= this.#limits.queue) throw new Refusal("queue_full");
-    waiting.push(prepared);
+    const bytes = sizeOf(prepared);
+    const full = this.#queued.take(bytes);
+    if (full) throw tooMuchQueued(full === this.#queued ? "this tenant" : "all tenants", full);
+    waiting.push({ ...prepared, bytes });
     if (!queue) {
       this.#queues.set(branchKey(ref), waiting);
       void this.#work(ref, waiting);
@@ -248,10 +266,15 @@ export class Submissions {
   }
 
   /** M3. */
-  async #work(ref: BranchRef, queue: Prepared[]): Promise<void> {
+  async #work(ref: BranchRef, queue: Queued[]): Promise<void> {
     const key = branchKey(ref);
+    const shift = () => {
+      const done = queue.shift();
+      if (done) this.#queued.give(done.bytes);
+    };
     while (queue.length > 0 && !this.#over.signal.aborted) {
       await this.#whileHeld(ref);
+      if (this.#over.signal.aborted) break;
       if (this.#urgent.has(key)) {
         await this.#context.clock.sleep(pollMs, this.#over.signal);
         continue;
@@ -259,14 +282,14 @@ export class Submissions {
       const [next] = queue;
       try {
         const admitted = await this.#tryStart(next!);
-        if (!("refused" in admitted)) queue.shift();
+        if (!("refused" in admitted)) shift();
         // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
         else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
         if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
         else {
           this.#warn("An input that waited for its branch could not be started:", error);
-          queue.shift();
+          shift();
           if (next!.keyed) this.#keyed.delete(next!.keyed.place);
         }
       }
@@ -288,6 +311,17 @@ export class Submissions {
 
 function modeOf({ mode }: NonNullable<InputBody["output"]>): { mode?: "native" | "tool" } {
   return mode === undefined ? {} : { mode };
+}
+
+/** M4: the JSON text of what it holds. */
+function sizeOf({ messages, options }: Prepared): number {
+  return JSON.stringify([messages, options]).length;
+}
+
+function tooMuchQueued(of: string, { limit }: QueueBytes): Refusal {
+  return new Refusal("queue_full", `The inputs of ${of} that wait may hold ${limit} bytes, and this one is too much.`, {
+    limit,
+  });
 }
 
 /** The first message has the input's id. Nothing, or an empty text or list, resumes. */

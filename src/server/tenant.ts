@@ -2,14 +2,17 @@
 //   T1. Nothing in here can reach another tenant's: all of it works on the tenant's own namespaces.
 //   T2. An agent is built when it is first asked for. A stored one is built anew once its definition has changed; runs that
 //       are under way end on the agent they began with.
+//   T3. A tenant that is idle can be closed and built anew without a loss: what the tenants share stays open.
 
 import { Agent, type AgentOptions, createAgent } from "../agent/index.ts";
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { holdBranch } from "../sessions/branches.ts";
-import { type Context, createContext } from "../sessions/context.ts";
+import { type Context, createContext, shareViews } from "../sessions/context.ts";
 import { Sessions } from "../sessions/index.ts";
+import type { ViewCache } from "../sessions/view-cache.ts";
+import type { ToolSet, ToolSource } from "../tools/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
 import {
   agentExists,
@@ -23,6 +26,7 @@ import { Feeds } from "./feeds.ts";
 import { Heart } from "./heart.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
+import { QueueBytes } from "./queue-bytes.ts";
 import { Refusal } from "./refusal.ts";
 import { Submissions } from "./submissions.ts";
 
@@ -36,6 +40,10 @@ export interface TenantOptions {
   readonly definitions: NonNullable<ServerOptions["definitions"]>;
   readonly allowConfig: NonNullable<ServerOptions["allowConfig"]>;
   readonly logger: Pick<Console, "warn">;
+  /** Views of all tenants. */
+  readonly cache: ViewCache;
+  /** Inputs that wait, of all tenants. */
+  readonly queued: QueueBytes;
 }
 
 interface Built {
@@ -61,11 +69,17 @@ export class Tenant {
   readonly #retired = new Set<Agent>();
   /** Streams and sockets that are open. */
   streams = 0;
+  /** Requests that are being answered. */
+  requests = 0;
+  /** When something was last seen to be done for it. */
+  usedAt: number;
 
   constructor(options: TenantOptions) {
-    const { name, store, clock, limits, definitions, logger } = options;
+    const { name, store, clock, limits, definitions, logger, cache, queued } = options;
     this.#options = options;
+    this.usedAt = clock.now();
     this.#store = new NamespacedStore(store, sessionsOf(name));
+    shareViews(this.#store, clock, cache);
     this.context = createContext(this.#store, { clock });
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
@@ -74,6 +88,7 @@ export class Tenant {
       context: this.context,
       limits,
       allowConfig: options.allowConfig,
+      queued: new QueueBytes(limits.queueBytes, queued),
       warn: (message, error) => logger.warn(message, error),
     });
     const rows = new Sessions(createContext(new NamespacedStore(store, namespaceOf("agents", name)), { clock }));
@@ -141,6 +156,21 @@ export class Tenant {
     });
   }
 
+  /** Whether nothing is done for it now; what waits for a person is in the log (T3). */
+  get isIdle(): boolean {
+    const agents = [...this.#built.values()].map(({ agent }) => agent);
+    return (
+      this.requests + this.streams + this.#retired.size === 0 &&
+      this.submissions.isIdle &&
+      agents.every((agent) => agent.isIdle)
+    );
+  }
+
+  /** When the first of its turns that wait for an answer goes on without one. */
+  get nextDeadline(): number {
+    return Math.min(...[...this.#built.values()].map(({ agent }) => agent.nextDeadline));
+  }
+
   /** Ends streams, hands over runs. */
   async close(options: { drainMs?: number } = {}): Promise<void> {
     this.submissions.close();
@@ -148,13 +178,15 @@ export class Tenant {
     await Promise.all(agents.map((agent) => agent.close(options)));
     await this.feeds.close();
     await this.context.views.settle();
+    this.context.views.forgetAll();
   }
 
   #given(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     if (given instanceof Agent) return given;
     const { clock, logger, name: tenant } = this.#options;
-    return createAgent({ clock, logger, ...given, id: agentId, store: this.#store, tenant });
+    const tools = given.tools && { tools: withoutClosing(given.tools) };
+    return createAgent({ clock, logger, ...given, ...tools, id: agentId, store: this.#store, tenant });
   }
 
   #fromDefinition({ id, name, config }: Definition): Agent {
@@ -205,6 +237,16 @@ export class Tenant {
     if (!Object.hasOwn(this.#options.agents, agentId)) return;
     throw new BoughError("invalid_argument", `Agent "${agentId}" is given by the server's code.`);
   }
+}
+
+/** T3: tool sources are the server's to close. */
+function withoutClosing(tools: NonNullable<AgentOptions["tools"]>): NonNullable<AgentOptions["tools"]> {
+  if (!Array.isArray(tools)) return tools;
+  return (tools as readonly (ToolSet | ToolSource)[]).map((set) => {
+    if (typeof set.tools !== "function") return set;
+    const source = set as ToolSource;
+    return { ...(source.name !== undefined && { name: source.name }), tools: () => source.tools() };
+  });
 }
 
 function codeSummary(id: string, agent: Agent | AgentOptions): AgentSummary {

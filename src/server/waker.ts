@@ -1,5 +1,6 @@
 // Waker: looks for turns that other processes left behind and whose tenant or stored agent nobody has asked this process for.
-// It only says where they are: an agent that is there takes its own turns up, by itself.
+// It only says where they are: an agent that is there takes its own turns up, by itself. What is not used any more is let go
+// of at the same pace.
 
 import type { Clock } from "../base/clock.ts";
 import { ownerIsDead } from "../base/owner.ts";
@@ -11,6 +12,8 @@ export interface WakerOptions {
   readonly clock: Clock;
   /** Told of every turn whose owner is dead or late, again and again while that is so. */
   readonly wake: (tenant: string, ref: BranchRef) => Promise<void>;
+  /** Asked after every look to let go of what is not used. */
+  readonly letGo: (now: number) => Promise<void>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -38,6 +41,7 @@ export class Waker {
     while (!signal.aborted) {
       try {
         await this.#look();
+        await this.#options.letGo(clock.now());
         this.#isFailing = false;
       } catch (error) {
         if (!this.#isFailing && !signal.aborted) warn("A look for turns that were left behind failed:", error);

@@ -3,6 +3,7 @@ import { type Ids, randomIds } from "../base/ids.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
+import { ViewCache } from "./view-cache.ts";
 import { Views } from "./views.ts";
 
 /** What every command works with. */
@@ -21,13 +22,29 @@ export interface SessionsOptions {
   readonly ids?: Ids;
   /** The name under which branches are held; by default this host and process. */
   readonly owner?: string;
+  /** Bytes of conversations kept in memory (default 256 MiB, at most an eighth of the heap's limit). */
+  readonly cacheBytes?: number;
 }
 
+type Shared = Pick<Context, "journal" | "views">;
+
+const sharing = new WeakMap<Store, Shared>();
+
 export function createContext(store: Store, options: SessionsOptions): Context {
-  const { clock = systemClock, ids = randomIds } = options;
+  const { clock = systemClock, ids = randomIds, cacheBytes } = options;
   const owner = () => options.owner ?? processOwner();
+  const { journal, views } = sharing.get(store) ?? createViews(store, clock, new ViewCache(cacheBytes));
+  return { store, journal, views, clock, ids, owner };
+}
+
+/** From now on, contexts on this very store object keep each view once, in the cache given, instead of one each. */
+export function shareViews(store: Store, clock: Clock, cache: ViewCache): void {
+  sharing.set(store, createViews(store, clock, cache));
+}
+
+function createViews(store: Store, clock: Clock, cache: ViewCache): Shared {
   const journal = new Journal(store);
-  return { store, journal, views: new Views(store, journal), clock, ids, owner };
+  return { journal, views: new Views({ store, journal, clock, cache }) };
 }
 
 /** A session and one of its branches; the branch may be left out while the session has only one. */

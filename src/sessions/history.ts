@@ -18,6 +18,53 @@ import { needBranch } from "./views.ts";
 /** A fact with its address, as subscribers see it. */
 export type LogEvent = KeptEvent | UnknownEvent;
 
+/** A page of events. An array that also says whether it ends before the log does. */
+export interface EventPage extends Array<LogEvent> {
+  /** There are further events: pass it as `after` to get them. */
+  readonly after?: number;
+  /** Of a page that was read backwards: there are earlier events; pass it as `before`. */
+  readonly before?: number;
+}
+
+/** How many events are read at once, as long as nothing is known of their size; and how many when nothing is asked for. */
+const firstRead = 8;
+const defaultLimit = 1000;
+
+/** As many events as asked for (1,000 by default), but no more than `bytes` of them, about, and at least one. */
+export async function readEventPage(
+  context: Context,
+  scope: Scope,
+  { bytes = Number.POSITIVE_INFINITY, ...options }: ReadOptions & { bytes?: number } = {},
+): Promise<EventPage> {
+  checkRead(options);
+  const ref = await resolveBranch(context, scope);
+  const { limit = defaultLimit } = options;
+  const facts: (Fact | UnknownFact)[] = [];
+  let read = 0;
+  let range: ReadOptions = options;
+  while (facts.length < limit && (read < bytes || facts.length === 0)) {
+    // What is left in bytes, in events of the size that they had so far.
+    const fitting = facts.length === 0 ? firstRead : Math.ceil(((bytes - read) * facts.length) / Math.max(read, 1));
+    const count = bytes === Number.POSITIVE_INFINITY ? limit : Math.min(limit - facts.length, fitting);
+    const page = await context.journal.read(ref, { ...range, limit: count });
+    facts.push(...page.facts);
+    read += page.size;
+    const last = page.facts.at(-1);
+    if (!last || page.facts.length < count) return asPage(ref, facts);
+    range = { ...range, ...(options.reverse ? { before: last.seq } : { after: last.seq }) };
+  }
+  const further = await context.journal.read(ref, { ...range, limit: 1 });
+  return asPage(ref, facts, further.facts.length > 0 ? range : undefined);
+}
+
+function asPage(ref: BranchRef, facts: readonly (Fact | UnknownFact)[], rest?: ReadOptions): EventPage {
+  const events = facts.map((fact) => address(ref, fact));
+  // Not a part of the list: whoever compares or writes it sees the events and nothing else.
+  const key = rest?.reverse ? "before" : "after";
+  return rest ? Object.defineProperty(events, key, { value: rest[key] ?? 0 }) : events;
+}
+
+/** The same for whoever knows where the log ends: the store is asked once. */
 export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
   checkRead(options);
   const ref = await resolveBranch(context, scope);

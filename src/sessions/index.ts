@@ -27,7 +27,7 @@ export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
-export type { LogEvent, MessagePage } from "./history.ts";
+export type { EventPage, LogEvent, MessagePage } from "./history.ts";
 export type { SessionAndBranch } from "./objects.ts";
 export type { RevokedPermission } from "./permissions.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
@@ -261,9 +261,9 @@ export class Sessions {
 
   // The log
 
-  /** A page of the branch's events. */
-  events(scope: Scope, options: ReadOptions = {}): Promise<history.LogEvent[]> {
-    return history.readEvents(this.#context, scope, options);
+  /** A page of the branch's events: 1,000 unless `limit` says otherwise. Its `after` is where the next one begins, if there is one. */
+  events(scope: Scope, options: ReadOptions = {}): Promise<history.EventPage> {
+    return history.readEventPage(this.#context, scope, options);
   }
 
   /** Every event after a position, each once and in order, and then those to come. */

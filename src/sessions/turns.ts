@@ -243,11 +243,21 @@ export class HeldTurn implements TurnWriter {
     this.#seq = facts.at(-1)!.seq;
     this.opening = facts;
     this.#retention = retention;
+    this.#hold(claim.expiresAt);
+  }
+
+  /** The view of a branch that is worked on stays in memory; a writer that was dropped holds it no longer than its lease. */
+  #hold(until: number): void {
+    this.#context.views.hold(this.ref, until);
   }
 
   /** The branch as it is now; T1: nobody else adds to this turn, so the view at its last fact has all of it. */
   async view(): Promise<BranchView> {
-    return this.#cachedView() ?? (await this.#context.views.load(this.ref)).view;
+    const cached = this.#cachedView();
+    if (cached) return cached;
+    const { view } = await this.#context.views.load(this.ref);
+    if (!this.#closed) this.#hold(this.#context.clock.now() + defaultLeaseMs);
+    return view;
   }
 
   #cachedView(): BranchView | undefined {
@@ -291,12 +301,14 @@ export class HeldTurn implements TurnWriter {
 
   async renew(leaseMs = defaultLeaseMs) {
     this.#checkOpen();
-    await this.#context.store.renewRun(this.ref, { epoch: this.claim.epoch, leaseMs });
+    const { expiresAt } = await this.#context.store.renewRun(this.ref, { epoch: this.claim.epoch, leaseMs });
+    this.#hold(expiresAt);
   }
 
   async release() {
     this.#checkOpen();
     this.#closed = true;
+    this.#hold(0);
     await this.#context.store.releaseRun(this.ref, { epoch: this.claim.epoch });
   }
 
@@ -328,7 +340,10 @@ export class HeldTurn implements TurnWriter {
     const header = turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { epoch, header, release: options.release });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
-    if (options.release) this.#closed = true;
+    if (options.release) {
+      this.#closed = true;
+      this.#hold(0);
+    }
     return facts;
   }
 

@@ -5,6 +5,7 @@
 //   V3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
 //   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
 
+import type { Clock } from "../base/clock.ts";
 import { KeyedMutex } from "../base/mutex.ts";
 import {
   type AppendOptions,
@@ -30,6 +31,7 @@ import {
   stillSealed,
 } from "../projection/segment.ts";
 import { stateOf } from "../projection/view.ts";
+import { type Slot, ViewCache } from "./view-cache.ts";
 
 /**
  * A segment is cut when this many messages, or this much text, came since the last: what lies behind the newest one is
@@ -38,13 +40,12 @@ import { stateOf } from "../projection/view.ts";
 const firstSealMessages = 1024;
 const sealMessages = 512;
 const sealBytes = 1024 * 1024;
-/** How much the cache holds before the least used branches go. */
-const cachedMessages = 500_000;
-const cachedBranches = 1000;
-const countEvery = 32;
 const pageSize = 2000;
+/** What a view and each fact in it take besides their text, roughly. */
+const viewBytes = 4096;
+const factBytes = 512;
 
-interface Entry {
+interface Entry extends Slot {
   /** The first own fact of its branch; absent for a view that is not cached. */
   readonly born: string | undefined;
   readonly view: BranchView;
@@ -56,6 +57,9 @@ interface Entry {
   lastId: string;
   index: MessageIndex | undefined;
 }
+
+/** A piece with the size of its text. */
+type SizedPiece = Piece & { readonly size: number };
 
 /** Finds messages and turns of a long branch by id without walking it. */
 export interface MessageIndex {
@@ -71,19 +75,30 @@ export interface Loaded {
   readonly view: BranchView;
 }
 
+/** What views work with. */
+export interface ViewsOptions {
+  readonly store: Store;
+  readonly journal: Journal;
+  readonly clock: Pick<Clock, "now">;
+  /** Shared with others, or by default its own. */
+  readonly cache?: ViewCache;
+}
+
 export class Views {
+  /** What is kept, and how much of it there may be. */
+  readonly cache: ViewCache;
   readonly #store: Store;
   readonly #journal: Journal;
-  /** Least used first. */
+  readonly #clock: Pick<Clock, "now">;
   readonly #entries = new Map<string, Entry>();
   readonly #loading = new KeyedMutex();
   readonly #sealing = new Set<Promise<void>>();
-  /** Branches loaded anew so far. */
-  #loads = 0;
 
-  constructor(store: Store, journal: Journal) {
+  constructor({ store, journal, clock, cache = new ViewCache() }: ViewsOptions) {
     this.#store = store;
     this.#journal = journal;
+    this.#clock = clock;
+    this.cache = cache;
     journal.onWritten((ref, written) => this.#extendCached(ref, written));
   }
 
@@ -93,7 +108,7 @@ export class Views {
     return this.#loading.run(key, async () => {
       const record = await needBranch(this.#store, ref);
       const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
-      this.#touch(key, entry);
+      this.#keep(key, entry);
       return { record, view: entry.view };
     });
   }
@@ -109,26 +124,30 @@ export class Views {
    * when it is not the newest any more or, V2, when the branch is another one. Saves asking the store twice.
    */
   cachedToAppend(ref: BranchRef): { view: BranchView; expected: Expected } | undefined {
-    const key = branchKey(ref);
-    const entry = this.#entries.get(key);
+    const entry = this.#entries.get(branchKey(ref));
     if (entry?.born === undefined) return undefined;
-    this.#touch(key, entry);
+    this.cache.touch(entry);
     const { view, born } = entry;
     return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
   }
 
   /** Takes in a branch that was just made here with these facts, so that its first turn need not ask the store for it. */
   begin(ref: BranchRef, made: Facts): void {
-    this.#evict();
-    const born = made.facts[0]!.id;
-    const entry: Entry = { born, view: emptyView(), sealed: [], unsealed: 0, lastId: "", index: undefined };
+    const key = branchKey(ref);
+    const entry = this.#entry(key, made.facts[0]!.id, { view: emptyView(), sealed: [], lastId: "", size: 0 });
     this.#foldInto(entry, made);
-    this.#touch(branchKey(ref), entry);
+    this.#keep(key, entry);
+  }
+
+  /** Keeps the branch's view in memory while a turn holds the branch, until a time of this process's clock. */
+  hold(ref: BranchRef, until: number): void {
+    const entry = this.#entries.get(branchKey(ref));
+    if (entry) entry.heldUntil = until;
   }
 
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
-    return (await this.#cold(ref, seq, undefined)).view;
+    return (await this.#cold(branchKey(ref), ref, seq, undefined)).view;
   }
 
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
@@ -159,12 +178,16 @@ export class Views {
   }
 
   forget(ref: BranchRef): void {
-    this.#entries.delete(branchKey(ref));
+    this.#entries.get(branchKey(ref))?.drop();
   }
 
   forgetSession(sessionId: string): void {
     const beginning = beginningOfKeys(sessionId);
-    for (const key of [...this.#entries.keys()]) if (key.startsWith(beginning)) this.#entries.delete(key);
+    for (const [key, entry] of [...this.#entries]) if (key.startsWith(beginning)) entry.drop();
+  }
+
+  forgetAll(): void {
+    for (const entry of [...this.#entries.values()]) entry.drop();
   }
 
   /** Waits for segments being written. */
@@ -181,18 +204,40 @@ export class Views {
   }
 
   async #fresh(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry> {
-    this.#entries.delete(key);
-    this.#evict();
-    const entry = await this.#cold(ref, record.seq, bornOf(record));
+    this.forget(ref);
+    const entry = await this.#cold(key, ref, record.seq, bornOf(record));
     this.#seal(ref, entry);
     return entry;
   }
 
-  async #cold(ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
+  async #cold(key: string, ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
     const found = await this.#fromSegments(ref, seq);
-    const { view, sealed, lastId } = found ?? { view: emptyView(), sealed: [], lastId: "" };
-    const entry: Entry = { born, view, sealed, lastId, unsealed: 0, index: undefined };
-    for await (const page of this.#pages(ref, view, seq, found?.behind)) this.#foldInto(entry, page);
+    const entry = this.#entry(key, born, found ?? { view: emptyView(), sealed: [], lastId: "", size: 0 });
+    for await (const page of this.#pages(ref, entry.view, seq, found?.behind)) this.#foldInto(entry, page);
+    return entry;
+  }
+
+  #entry(
+    key: string,
+    born: string | undefined,
+    { view, sealed, lastId, size }: Pick<Entry, "view" | "sealed" | "lastId"> & { size: number },
+  ): Entry {
+    const entry: Entry = {
+      born,
+      view,
+      sealed,
+      lastId,
+      unsealed: 0,
+      index: undefined,
+      bytes: viewBytes + size + view.messages.length * factBytes,
+      usedAt: 0,
+      heldUntil: 0,
+      at: -1,
+      drop: () => {
+        this.cache.remove(entry);
+        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      },
+    };
     return entry;
   }
 
@@ -201,13 +246,15 @@ export class Views {
     const behind = newest && (await this.#behind(ref, newest, seq));
     const pieces = behind && (await this.#piecesBefore(ref, newest));
     const joined = pieces && joinSegments([...pieces, newest]);
-    return joined && { ...joined, lastId: newest.id, behind };
+    if (!joined) return undefined;
+    const size = [...pieces, newest].reduce((sum, piece) => sum + piece.size, 0);
+    return { ...joined, lastId: newest.id, behind, size };
   }
 
   /** All pieces before this one, oldest first; undefined when one is missing. */
-  async #piecesBefore(ref: BranchRef, { before, rest }: Piece): Promise<Piece[] | undefined> {
-    const pieces: Piece[] = [];
-    let asked = new Map<number, Piece | undefined>();
+  async #piecesBefore(ref: BranchRef, { before, rest }: Piece): Promise<SizedPiece[] | undefined> {
+    const pieces: SizedPiece[] = [];
+    let asked = new Map<number, SizedPiece | undefined>();
     for (let [left, below] = [before, rest.seq]; left.length > 0; ) {
       const { to } = left.at(-1)!;
       if (!asked.has(to)) asked = await this.#piecesAt(ref, left);
@@ -220,13 +267,14 @@ export class Views {
     return pieces.reverse();
   }
 
-  async #pieceAt(ref: BranchRef, at: number): Promise<Piece | undefined> {
+  async #pieceAt(ref: BranchRef, at: number): Promise<SizedPiece | undefined> {
     const segment = at > 0 ? await this.#store.getSegment(ref, at) : undefined;
-    return segment && parseSegment(segment.lines);
+    const piece = segment && parseSegment(segment.lines);
+    return piece && { ...piece, size: segment.lines.reduce((sum, line) => sum + line.length, 0) };
   }
 
   /** All at once: a store may answer what is asked for together in one go. */
-  async #piecesAt(ref: BranchRef, sealed: readonly Sealed[]): Promise<Map<number, Piece | undefined>> {
+  async #piecesAt(ref: BranchRef, sealed: readonly Sealed[]): Promise<Map<number, SizedPiece | undefined>> {
     return new Map(await Promise.all(sealed.map(async ({ to }) => [to, await this.#pieceAt(ref, to)] as const)));
   }
 
@@ -257,6 +305,7 @@ export class Views {
     if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
     this.#foldInto(entry, written);
     this.#seal(ref, entry);
+    this.cache.evict(this.#clock.now(), entry);
   }
 
   #foldInto(entry: Entry, { facts, size }: Facts): void {
@@ -270,6 +319,7 @@ export class Views {
         this.#afterRewrite(entry, { messages, turns });
     }
     entry.unsealed += size;
+    this.cache.resize(entry, entry.bytes + size + facts.length * factBytes);
   }
 
   /** A revert or a hard compaction replaced the arrays: sealed pieces hold only as far as nothing changed. */
@@ -278,6 +328,9 @@ export class Views {
     const unchanged = { messages: sharedStart(before.messages, messages), turns: sharedStart(before.turns, turns) };
     entry.sealed = stillSealed(entry.sealed, unchanged);
     entry.index = undefined;
+    // What went is taken for as large as what stays; a cold load measures anew.
+    const left = before.messages.length > 0 ? Math.min(1, messages.length / before.messages.length) : 1;
+    this.cache.resize(entry, viewBytes + Math.ceil((entry.bytes - viewBytes) * left));
   }
 
   #seal(ref: BranchRef, entry: Entry): void {
@@ -299,23 +352,15 @@ export class Views {
     this.#sealing.add(writing);
   }
 
-  /** Makes it the one used last. */
-  #touch(key: string, entry: Entry): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-  }
-
-  #evict(): void {
-    // The messages are counted now and then: counting them at every load would cost more than the load.
-    this.#loads++;
-    if (this.#entries.size < cachedBranches && this.#loads % countEvery !== 0) return;
-    let held = 0;
-    for (const { view } of this.#entries.values()) held += view.messages.length + 1;
-    for (const [key, { view }] of this.#entries) {
-      if (held <= cachedMessages && this.#entries.size <= cachedBranches - countEvery) return;
-      this.#entries.delete(key);
-      held -= view.messages.length + 1;
+  /** Keeps it as the one used last, and lets others go when there is too much. */
+  #keep(key: string, entry: Entry): void {
+    const before = this.#entries.get(key);
+    if (before !== entry) {
+      before?.drop();
+      this.#entries.set(key, entry);
     }
+    this.cache.touch(entry);
+    this.cache.evict(this.#clock.now(), entry);
   }
 }
 

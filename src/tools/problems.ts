@@ -38,6 +38,11 @@ export function noClient(toolName: string, reason: "expired" | "nobody"): ToolOu
   return errorText(`The tool "${toolName}" was not run: ${why}.`);
 }
 
+/** The result of a call past the limit of its message. A denial and no error: the model shall go on, in smaller steps. */
+export function tooManyCalls(limit: number): ToolOutput {
+  return denied(`This call was not run: only the first ${limit} calls of a message are. Ask again for what is needed.`);
+}
+
 export const failedWithoutWords = "The tool failed.";
 
 export function timedOut(toolName: string, timeoutMs: number): string {

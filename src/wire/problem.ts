@@ -87,7 +87,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   agent_not_found: answer(404, "There is no such agent."),
   agent_exists: answer(409, "The agent exists already."),
   run_not_found: answer(404, "There is no such run."),
-  queue_full: answer(429, "Too many inputs wait for the branch."),
+  queue_full: answer(429, "Too many inputs wait."),
   idempotency_conflict: answer(422, "The idempotency key was used for another request."),
   server_failed: answer(500, "The server failed."),
   server_busy: answer(503, "The server has too much to do."),

@@ -102,6 +102,10 @@ export const routes = {
     body: bodies.revert,
   }),
   events: route("GET", `${branch}/events`, { summary: "Kept events, oldest first.", query: queries.events }),
+  messages: route("GET", `${branch}/messages`, {
+    summary: "Messages before one of them, newest page first; the newest without one.",
+    query: queries.messages,
+  }),
   siblings: route("GET", `${branch}/siblings`, {
     summary: "Branches forked at the same point, the source first, a page at a time.",
     query: queries.listBranches,
@@ -114,7 +118,10 @@ export const routes = {
     body: bodies.saveCheckpoint,
     bodyOptional: true,
   }),
-  loadCheckpoint: route("GET", `${branch}/checkpoints/:checkpointId`, { summary: "The branch as it was there." }),
+  loadCheckpoint: route("GET", `${branch}/checkpoints/:checkpointId`, {
+    summary: "The branch as it was there; with before, only messages before that one.",
+    query: queries.messages,
+  }),
   forkCheckpoint: route("POST", `${scope}/checkpoints/:checkpointId/fork`, {
     summary: "A new branch from the checkpoint.",
     status: 201,

@@ -64,6 +64,7 @@ const userMessage = v.strictObject({ role: v.literal("user"), content: saying })
 const limits = v.strictObject({
   iterations: v.optional(v.pipe(positive, v.maxValue(1000))),
   parallelTools: v.optional(v.pipe(positive, v.maxValue(64))),
+  calls: v.optional(v.pipe(positive, v.maxValue(1000))),
   answerMs: v.optional(positive),
   turnMs: v.optional(positive),
 });
@@ -175,6 +176,7 @@ export const queries = {
   events: v.strictObject({ after: v.optional(number), limit: pageSize }),
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
+  messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
   runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
   audit: v.strictObject({
     order: v.optional(v.picklist(["newest", "oldest"])),

@@ -101,10 +101,19 @@ export interface StateBody {
   readonly branch: Omit<BranchSummary, "totalForks" | "siblingIndex" | "totalSiblings">;
   /** The newest messages of closed turns. */
   readonly messages: readonly Message[];
+  /** There are earlier messages: those before this one, to be asked for as `before` of the messages. */
+  readonly before?: string;
   /** The turn without an end, with its messages so far. */
   readonly openTurn?: { readonly id: string; readonly startedAt: number; readonly messages: readonly Message[] };
   readonly interactions: readonly InteractionBody[];
   readonly activeRun: RunBody | null;
+}
+
+/** A page of messages, oldest first. */
+export interface MessagesBody {
+  readonly messages: readonly Message[];
+  /** Pass it to get what came earlier; absent at the beginning. */
+  readonly before?: string;
 }
 
 export interface InputAnswer {

@@ -171,7 +171,7 @@ test("every route that is not about the server itself has a method", async () =>
   const client = await clientOf(g, {
     fetch: ((url: string, init: RequestInit) => {
       asked.add(`${init.method} ${new URL(url).pathname}`);
-      return Promise.resolve(Response.json({ branches: [] }));
+      return Promise.resolve(Response.json({ branches: [], events: [] }));
     }) as unknown as typeof fetch,
   });
   const b = client.open({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });
@@ -195,8 +195,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.forkCheckpoint(":checkpointId"), b.revertCheckpoint(":checkpointId"), b.listContent()]);
   await Promise.all([b.putContent(new Uint8Array(1)), b.getContent(":contentId"), b.deleteContent(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
-  await b.contextUsage();
-  await client.audit({ limit: 1 });
+  await Promise.all([b.contextUsage(), b.messages(), client.audit({ limit: 1 })]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));
   const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...rest } = routes;
   expect(

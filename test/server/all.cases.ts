@@ -11,6 +11,7 @@ import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
+import { describePages } from "./pages.cases.ts";
 import { describePolicy } from "./policy.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
@@ -23,6 +24,7 @@ export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
   describe("client config", () => describeClientConfig(open));
+  describe("pages", () => describePages(open));
   describe("live", () => describeLive(open));
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));

@@ -94,7 +94,9 @@ export function describeStalled(open: OpenStore): void {
   });
 
   test("6.10, 7.3 a socket that stalls is dropped, and resumes with its cursor", async () => {
-    const g = await start(() => "x".repeat(200_000), { limits: { bufferBytes: 100_000, heartbeatMs: 40, streams: 1 } });
+    const g = await start(() => "x".repeat(200_000), {
+      limits: { bufferBytes: 100_000, heartbeatMs: 40, streams: 1, answerBytes: 2 ** 30 },
+    });
     const connect = (after: number) =>
       new WebSocket(`${g.serving.url.replace("http", "ws")}${scope}/ws?after=${after}`, [
         "bough",

@@ -54,6 +54,25 @@ export function logCases(test: Case): void {
     });
   });
 
+  test("a page of events says whether there are more, and from where", async ({ sessions }) => {
+    await sessions.createSession("s");
+    await talk(sessions, main, 1, 5);
+    const seqs: number[] = [];
+    let pages = 0;
+    for (let after: number | undefined = 0; after !== undefined; pages++) {
+      const page = await sessions.events(main, { after, limit: 7 });
+      seqs.push(...page.map(({ seq }) => seq));
+      after = page.after;
+    }
+    const { seq } = await sessions.getBranch("s", "main");
+    expect(seqs).toEqual(Array.from({ length: seq }, (_, i) => i + 1));
+    expect(pages).toBe(Math.ceil(seq / 7));
+    expect((await sessions.events(main)).after).toBeUndefined();
+    expect((await sessions.events(main, { limit: seq })).after).toBeUndefined();
+    expect((await sessions.events(main, { before: 5, limit: 2, reverse: true })).before).toBe(3);
+    expect((await sessions.events(main, { before: 3, limit: 2, reverse: true })).before).toBeUndefined();
+  });
+
   describe("watching a branch", () => {
     test("yields each event once and in order, while several write at once", async ({ sessions, other }) => {
       await sessions.createSession("s");

@@ -1,8 +1,10 @@
 import { BoughError } from "../../base/errors.ts";
-import { findBranches, findSiblings } from "../../sessions/branches.ts";
+import { findBranches, findSiblings, holdBranch } from "../../sessions/branches.ts";
+import { readEventPage } from "../../sessions/history.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
 import { branchBody, branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
+import { AnswerRoom, jsonAnswer, messagesAnswer, messagesBefore } from "../pages.ts";
 import { branchInfoBody } from "../pictures.ts";
 
 type PageQuery = { limit?: number; cursor?: string };
@@ -44,9 +46,16 @@ export const branchHandlers = {
     const to = toMessageId === undefined ? {} : { to: toMessageId };
     return branchInfoBody(await tenant.sessions.revertBranch({ ...rest, ...to, ...ref }));
   },
-  async events({ tenant, ref, query }: Exchange) {
-    const events = await tenant.sessions.events(ref, query as { after?: number; limit?: number });
-    return { events };
+  async events({ tenant, ref, query, limits }: Exchange) {
+    const asked = query as { after?: number; limit?: number };
+    const page = await readEventPage(tenant.context, ref, { ...asked, bytes: limits.answerBytes });
+    const events = await new AnswerRoom(limits.answerBytes).first(page);
+    return jsonAnswer({ events }, { after: events.length < page.length ? page[events.length - 1]?.seq : page.after });
+  },
+  async messages({ tenant, ref, query, limits }: Exchange) {
+    const { last = 200, before } = query as { last?: number; before?: string };
+    const branch = await holdBranch(tenant.context, ref);
+    return messagesAnswer(messagesBefore(ref, branch, before), last, limits);
   },
   async siblings({ tenant, ref, query }: Exchange) {
     return branchPage(await findSiblings(tenant.context, ref), query as PageQuery);

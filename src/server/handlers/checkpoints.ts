@@ -3,7 +3,9 @@ import type { Checkpoint } from "../../sessions/index.ts";
 import type { CheckpointBody } from "../../wire/index.ts";
 import { branchBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { branchInfoBody, stateBody } from "../pictures.ts";
+import { messagesAnswer, messagesBefore } from "../pages.ts";
+import { branchInfoBody } from "../pictures.ts";
+import { stateAnswer } from "../state-answer.ts";
 
 export const checkpointHandlers = {
   async listCheckpoints({ tenant, ref }: Exchange) {
@@ -18,9 +20,12 @@ export const checkpointHandlers = {
   },
   async loadCheckpoint(exchange: Exchange) {
     const { tenant, ref } = exchange;
+    const { last = Number.POSITIVE_INFINITY, before } = exchange.query as { last?: number; before?: string };
     const checkpoint = await find(exchange);
     const branch = await tenant.sessions.loadBranch(ref.sessionId, ref.branchId, { at: checkpoint.seq });
-    return { checkpoint, ...stateBody({ branch, active: null }, Number.POSITIVE_INFINITY) };
+    if (before === undefined) return stateAnswer({ branch, active: null }, last, exchange.limits, checkpoint);
+    const messages = messagesBefore(ref, branch, before);
+    return messagesAnswer(messages, last, exchange.limits);
   },
   async forkCheckpoint(exchange: Exchange) {
     const { tenant, ref, body } = exchange;

@@ -1,6 +1,7 @@
+import { setImmediate } from "node:timers/promises";
 import type { Agent } from "../../agent/index.ts";
-import type { JsonObject } from "../../base/json.ts";
-import type { textOf } from "../../events/index.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
+import type { Message } from "../../events/index.ts";
 import { holdBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
 import {
@@ -15,9 +16,10 @@ import {
 import type { Identity } from "../auth.ts";
 import { parse } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
-import { momentOf, runsBody, stateBody } from "../pictures.ts";
+import { momentOf, runsBody } from "../pictures.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
+import { stateAnswer } from "../state-answer.ts";
 import type { Tenant } from "../tenant.ts";
 
 export const runHandlers = {
@@ -47,7 +49,7 @@ export const runHandlers = {
   async state(exchange: Exchange) {
     await exchange.agent();
     const { last = 200 } = exchange.query as { last?: number };
-    return stateBody(await momentOf(exchange.tenant.context, exchange.ref), last);
+    return stateAnswer(await momentOf(exchange.tenant.context, exchange.ref), last, exchange.limits);
   },
   async contextUsage(exchange: Exchange): Promise<ContextUsageBody> {
     await exchange.agent();
@@ -57,7 +59,7 @@ export const runHandlers = {
     return {
       seq: branch.seq,
       messages: messages.length,
-      characters: messages.reduce((sum, message) => sum + sizeOf(message), 0),
+      characters: await countCharacters(messages),
       ...(usage && { lastUsage: usage }),
     };
   },
@@ -112,6 +114,22 @@ async function agentOf(tenant: Tenant, agentId: string | undefined, asked: Agent
   });
 }
 
-function sizeOf(message: Parameters<typeof textOf>[0]): number {
-  return typeof message.content === "string" ? message.content.length : JSON.stringify(message.content).length;
+/** Others have their turn after so many messages. */
+const breathAt = 1000;
+
+/** The texts of messages, of calls and of results; nothing is written for it, however long they are. */
+async function countCharacters(messages: readonly Message[]): Promise<number> {
+  let sum = 0;
+  for (const [i, { content }] of messages.entries()) {
+    sum += charactersIn(content as Json);
+    if (i % breathAt === breathAt - 1) await setImmediate();
+  }
+  return sum;
+}
+
+function charactersIn(value: Json): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return String(value).length;
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + charactersIn(each), 0);
+  return Object.entries(value).reduce((sum, [key, each]) => sum + key.length + charactersIn(each ?? null), 0);
 }

@@ -1,9 +1,10 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
 import { findBranches } from "../../sessions/branches.ts";
-import type { PermissionBody, SessionListBody } from "../../wire/index.ts";
+import type { PermissionBody } from "../../wire/index.ts";
 import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
+import { AnswerRoom, jsonAnswer } from "../pages.ts";
 import { sessionBody } from "../pictures.ts";
 
 export const sessionHandlers = {
@@ -11,8 +12,8 @@ export const sessionHandlers = {
     const { sessionId, metadata } = body as { sessionId?: string; metadata?: JsonObject };
     return sessionBody(await tenant.sessions.createSession(sessionId, metadata ? { metadata } : {}));
   },
-  listSessions: ({ tenant, query }: Exchange) => list(tenant, query as SessionQuery),
-  searchSessions: ({ tenant, body }: Exchange) => list(tenant, body as SessionQuery),
+  listSessions: (exchange: Exchange) => list(exchange, exchange.query as SessionQuery),
+  searchSessions: (exchange: Exchange) => list(exchange, exchange.body as SessionQuery),
   async getSession({ tenant, sessionId }: Exchange) {
     return sessionBody(await tenant.sessions.getSession(sessionId));
   },
@@ -36,7 +37,11 @@ export const sessionHandlers = {
   },
 };
 
-async function list(tenant: Exchange["tenant"], query: SessionQuery): Promise<SessionListBody> {
+async function list({ tenant, limits }: Exchange, query: SessionQuery): Promise<Response> {
   const { sessions, cursor } = await tenant.sessions.listSessions(query);
-  return { sessions: sessions.map(sessionBody), ...(cursor !== undefined && { cursor }) };
+  const texts = await new AnswerRoom(limits.answerBytes).first(sessions.map(sessionBody));
+  if (texts.length === sessions.length) return jsonAnswer({ sessions: texts }, { cursor });
+  // Only the store knows the cursor behind the last one that fits: it is asked for a page that ends there.
+  const fitting = await tenant.sessions.listSessions({ ...query, limit: texts.length });
+  return jsonAnswer({}, { sessions: fitting.sessions.map(sessionBody), cursor: fitting.cursor });
 }

@@ -1,0 +1,26 @@
+// The state of a branch as an answer: as many of its newest messages as fit, and where the rest is.
+
+import type { CheckpointBody } from "../wire/index.ts";
+import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
+import { branchInfoBody, type Moment } from "./pictures.ts";
+
+export async function stateAnswer(
+  { branch, active }: Moment,
+  last: number,
+  { answerBytes }: { answerBytes: number },
+  checkpoint?: CheckpointBody,
+): Promise<Response> {
+  const { seq, messages, uncommittedTurn: turn, interactions } = branch;
+  const room = new AnswerRoom(answerBytes);
+  const shown = await newestMessages(room, { messages, open: turn?.messages }, last);
+  const head = {
+    checkpoint,
+    seq,
+    branch: branchInfoBody(branch),
+    interactions,
+    activeRun: active,
+    before: shown.before,
+  };
+  const openTurn = turn && `{"id":${JSON.stringify(turn.id)},"startedAt":${turn.startedAt},"messages":[${shown.open}]}`;
+  return jsonAnswer({ messages: shown.closed, ...(openTurn !== undefined && { openTurn }) }, head);
+}

@@ -1,0 +1,104 @@
+// ViewCache: the views that are kept in memory, of one context or of several, within a budget of bytes.
+//   C1. What is kept stays within the budget; only what is in use may exceed it.
+//   C2. A view in use is never evicted: one whose branch a turn of this process holds, or that is being loaded.
+//   C3. Of three views drawn at random the least recently used is evicted. Strict LRU would miss every time when slightly
+//       more branches than fit are used in turn.
+
+import { getHeapStatistics } from "node:v8";
+import { BoughError } from "../base/errors.ts";
+
+/** A view's place in the cache. */
+export interface Slot {
+  /** What it takes, roughly. */
+  bytes: number;
+  usedAt: number;
+  /** Until then a turn holds its branch (C2). */
+  heldUntil: number;
+  /** Its index among the slots; -1 when it is not kept. */
+  at: number;
+  /** Removes the view from the context that keeps it here. */
+  readonly drop: () => void;
+}
+
+const mostByDefault = 256 * 1024 * 1024;
+const drawn = 3;
+/** How often a victim is drawn when all that were drawn are in use; the next growth tries again. */
+const draws = 16;
+
+/** 256 MiB, but at most an eighth of what the heap may grow to. */
+export function defaultCacheBytes(): number {
+  return Math.min(mostByDefault, Math.floor(getHeapStatistics().heap_size_limit / 8));
+}
+
+export class ViewCache {
+  readonly budget: number;
+  readonly #slots: Slot[] = [];
+  #bytes = 0;
+  #tick = 0;
+  #chance = 1;
+
+  constructor(budget = defaultCacheBytes()) {
+    if (!(budget >= 0)) throw new BoughError("invalid_argument", "cacheBytes must be a number of bytes, 0 or more.");
+    this.budget = budget;
+  }
+
+  /** What is kept now, in bytes and in views. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#slots.length;
+  }
+
+  /** Keeps it, as the one used last. */
+  touch(slot: Slot): void {
+    slot.usedAt = ++this.#tick;
+    if (slot.at >= 0) return;
+    slot.at = this.#slots.length;
+    this.#slots.push(slot);
+    this.#bytes += slot.bytes;
+  }
+
+  remove(slot: Slot): void {
+    if (slot.at < 0) return;
+    const last = this.#slots.pop()!;
+    if (last !== slot) {
+      this.#slots[slot.at] = last;
+      last.at = slot.at;
+    }
+    slot.at = -1;
+    this.#bytes -= slot.bytes;
+  }
+
+  resize(slot: Slot, bytes: number): void {
+    if (slot.at >= 0) this.#bytes += bytes - slot.bytes;
+    slot.bytes = bytes;
+  }
+
+  /** Makes room (C1), by anything but the slot given and what is held at this time (C2). */
+  evict(now: number, keep?: Slot): void {
+    for (let tries = 0; this.#bytes > this.budget && tries < draws; ) {
+      const victim = this.#draw(now, keep);
+      if (victim) victim.drop();
+      else tries++;
+    }
+  }
+
+  /** C3. */
+  #draw(now: number, keep: Slot | undefined): Slot | undefined {
+    let oldest: Slot | undefined;
+    for (let i = 0; i < drawn; i++) {
+      const slot = this.#slots[this.#next(this.#slots.length)]!;
+      if (!slot || slot === keep || slot.heldUntil > now) continue;
+      if (!oldest || slot.usedAt < oldest.usedAt) oldest = slot;
+    }
+    return oldest;
+  }
+
+  /** Chance enough for this, and the same in every run: a linear congruential generator. */
+  #next(below: number): number {
+    this.#chance = (Math.imul(this.#chance, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((this.#chance / 2 ** 32) * below);
+  }
+}

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { memoryStore } from "../stores/memory/index.ts";
+import { manualClock } from "../testing/index.ts";
+import { type Context, createContext, shareViews } from "./context.ts";
+import { Sessions } from "./index.ts";
+import { ViewCache } from "./view-cache.ts";
+
+const large = "x".repeat(100_000);
+
+async function given(cacheBytes: number): Promise<{ context: Context; sessions: Sessions }> {
+  const clock = manualClock();
+  const context = createContext(memoryStore({ clock }), { clock, cacheBytes });
+  return { context, sessions: new Sessions(context) };
+}
+
+async function fill(sessions: Sessions, branches: number, each = 1): Promise<void> {
+  for (let n = 0; n < branches; n++) {
+    await sessions.createSession(`s${n}`);
+    for (let i = 0; i < each; i++) {
+      await sessions.appendTurn({ sessionId: `s${n}` }, [{ role: "user", content: large }]);
+    }
+  }
+}
+
+describe("the cache of views", () => {
+  test("stays within its bytes, however many large messages are written and read", async () => {
+    const { context, sessions } = await given(2_000_000);
+    const { cache } = context.views;
+    await fill(sessions, 60, 2);
+    expect(cache.bytes).toBeLessThanOrEqual(2_000_000);
+    expect(cache.bytes).toBeGreaterThan(1_000_000);
+    for (let n = 0; n < 60; n++) {
+      const { messages } = await sessions.loadBranch(`s${n}`);
+      expect(messages).toHaveLength(2);
+      expect(cache.bytes).toBeLessThanOrEqual(2_000_000);
+    }
+  });
+
+  test("counts what is in it: all of it goes with the branches", async () => {
+    const { context, sessions } = await given(100_000_000);
+    const { cache } = context.views;
+    await fill(sessions, 5, 3);
+    expect(cache.size).toBe(5);
+    expect(cache.bytes).toBeGreaterThan(5 * 3 * large.length);
+    const before = cache.bytes;
+    await sessions.revertBranch({ sessionId: "s0", toMessageIndex: 1 });
+    expect(cache.bytes).toBeLessThan(before - large.length);
+    for (let n = 0; n < 5; n++) await sessions.deleteSession(`s${n}`);
+    expect([cache.size, cache.bytes]).toEqual([0, 0]);
+  });
+
+  test("counts a branch that is loaded from segments as large as one that was folded", async () => {
+    const { context, sessions } = await given(100_000_000);
+    await fill(sessions, 1, 30);
+    await context.views.settle();
+    const folded = context.views.cache.bytes;
+    context.views.forgetAll();
+    expect(context.views.cache.bytes).toBe(0);
+    await sessions.loadBranch("s0");
+    expect(context.views.cache.bytes / folded).toBeGreaterThan(0.9);
+    expect(context.views.cache.bytes / folded).toBeLessThan(1.1);
+  });
+
+  test("never lets go of the branch that a turn works on, until the turn closes", async () => {
+    const { context, sessions } = await given(500_000);
+    await fill(sessions, 1, 8);
+    const turn = await sessions.beginTurn({ sessionId: "s0" }, "go");
+    const { seq } = (await context.views.load(turn.ref)).view;
+    for (let n = 1; n < 20; n++) {
+      await sessions.createSession(`s${n}`);
+      await sessions.appendTurn({ sessionId: `s${n}` }, [{ role: "user", content: large }]);
+    }
+    expect(context.views.cachedAt(turn.ref, seq)).toBeDefined();
+    await turn.commit();
+    for (let n = 1; n < 20; n++) await sessions.loadBranch(`s${n}`);
+    expect(context.views.cache.bytes).toBeLessThanOrEqual(500_000);
+    expect(context.views.cachedToAppend(turn.ref)).toBeUndefined();
+  });
+
+  test("finds a good part of the branches when a few more than fit are used in turn", async () => {
+    const { context, sessions } = await given(100_000 * 100);
+    await fill(sessions, 110);
+    let hits = 0;
+    for (let round = 0; round < 5; round++) {
+      for (let n = 0; n < 110; n++) {
+        const ref = { sessionId: `s${n}`, branchId: "main" };
+        if (context.views.cachedToAppend(ref)) hits++;
+        else await context.views.load(ref);
+      }
+    }
+    expect(hits / 550).toBeGreaterThan(0.4);
+  });
+
+  test("is one for all contexts of a store that share it", async () => {
+    const clock = manualClock();
+    const store = memoryStore({ clock });
+    const cache = new ViewCache(10_000_000);
+    shareViews(store, clock, cache);
+    const [one, two] = [createContext(store, { clock }), createContext(store, { clock })];
+    await fill(new Sessions(one), 3);
+    const { bytes, size } = cache;
+    for (let n = 0; n < 3; n++) await new Sessions(two).loadBranch(`s${n}`);
+    expect([cache.bytes, cache.size]).toEqual([bytes, size]);
+  });
+
+  test("refuses a budget that is no number of bytes", () => {
+    expect(() => createContext(memoryStore(), { cacheBytes: Number.NaN })).toThrow("cacheBytes must be");
+    expect(() => createContext(memoryStore(), { cacheBytes: -1 })).toThrow("cacheBytes must be");
+  });
+});
