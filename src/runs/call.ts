@@ -5,7 +5,6 @@ import { failpoint } from "../base/failpoint.ts";
 import { copyJson, isSameJson, type Json } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolCallContext } from "../middleware/index.ts";
-import { describeError } from "../models/index.ts";
 import { problems, type RunToolOptions, runTool, type Tool, type ToolContext } from "../tools/index.ts";
 import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -13,6 +12,7 @@ import { answerText } from "./asking.ts";
 import type { Span } from "./emit.ts";
 import { Parked } from "./endings.ts";
 import { formOfCall, takeOutput } from "./output.ts";
+import { redactOutput, tellError } from "./redacting.ts";
 import { startTask } from "./tasks.ts";
 
 export interface CallScope {
@@ -147,7 +147,7 @@ async function execute(pending: Pending, hook: ToolCallContext, { shown, input }
     },
     onRetry: ({ error, ...again }) => {
       asks.count = 0;
-      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span);
+      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: tellError(turn.plan, error) }, span);
     },
   };
   const output = await untilParked((park) => runTool(tool, input, toolContext(pending, { park, asks }), options));
@@ -214,11 +214,12 @@ function toolContext(
 }
 
 function report({ turn, span }: CallScope, error: unknown): void {
-  turn.emitter.live({ type: "error-report", source: "tool", error: describeError(error) }, span);
+  turn.emitter.live({ type: "error-report", source: "tool", error: tellError(turn.plan, error) }, span);
 }
 
 /** The fact that a call has its result, after those that nothing is asked about it any more. */
-export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, output: ToolOutput): Draft[] {
+export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, given: ToolOutput): Draft[] {
+  const output = redactOutput(turn.plan, given);
   const fact = { ...turn.stamp(), type: "tool.returned", turnId: turn.turnId, callId: toolCallId, toolName, output };
   return [...turn.asking.outlived(toolCallId), fact as Draft];
 }

@@ -35,6 +35,7 @@ export interface TenantOptions {
   readonly limits: ServerLimits;
   readonly definitions: NonNullable<ServerOptions["definitions"]>;
   readonly logger: Pick<Console, "warn">;
+  readonly redact?: ServerOptions["redact"];
 }
 
 interface Built {
@@ -151,13 +152,20 @@ export class Tenant {
   #given(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     if (given instanceof Agent) return given;
-    const { clock, logger } = this.#options;
-    return createAgent({ clock, logger, ...given, id: agentId, store: this.#store });
+    const { clock, logger, redact } = this.#options;
+    return createAgent({
+      clock,
+      logger,
+      ...(redact !== undefined && { redact }),
+      ...given,
+      id: agentId,
+      store: this.#store,
+    });
   }
 
   #fromDefinition({ id, name, config }: Definition): Agent {
     const { model, instructions, settings, limits, tools } = config;
-    const { clock, logger } = this.#options;
+    const { clock, logger, redact } = this.#options;
     const options = {
       id,
       model: this.#definitions.model(model),
@@ -165,6 +173,7 @@ export class Tenant {
       store: this.#store,
       clock,
       logger,
+      ...(redact !== undefined && { redact }),
       ...(name !== undefined && { name }),
       ...(instructions !== undefined && { instructions }),
       ...(settings && { settings }),
