@@ -7,7 +7,7 @@ import { importSessions } from "../copy/import.ts";
 import { linesOf } from "../copy/lines.ts";
 import { ReplayClock } from "../copy/replay-clock.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count } from "../terminal.ts";
+import { count, toJson } from "../terminal.ts";
 
 export const sessionsImport = defineCommand({
   args: {
@@ -38,8 +38,7 @@ export const sessionsImport = defineCommand({
     }
     const facts = reports.reduce((sum, report) => sum + report.facts, 0);
     const copied = reports.reduce((sum, report) => sum + report.copied, 0);
-    if (args.json)
-      terminal.print(JSON.stringify({ sessions: reports.length, imported: copied, facts, verified: true }));
+    if (args.json) terminal.print(toJson({ sessions: reports.length, imported: copied, facts, verified: true }));
     else terminal.print(`Imported and verified: ${count(reports.length, "session")}, ${count(facts, "fact")}.`);
     return 0;
   },

@@ -1,6 +1,6 @@
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, printTable } from "../terminal.ts";
+import { moment, printTable, toJson } from "../terminal.ts";
 
 export const sessionsLs = defineCommand({
   args: {
@@ -20,7 +20,7 @@ export const sessionsLs = defineCommand({
     if (query.limit === 0) throw misuse("--limit is at least 1.");
     const page = await withStore(chooseStore(args.store), {}, (store) => store.listSessions(query));
     if (args.json) {
-      terminal.print(JSON.stringify(page));
+      terminal.print(toJson(page));
       return 0;
     }
     if (page.sessions.length === 0) {
