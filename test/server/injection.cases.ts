@@ -121,6 +121,14 @@ export function describeInjection(open: OpenStore): void {
     expect(messages[0].content[0].text.split("\u0001")).toEqual(said);
   });
 
+  test("8.4 a file's name loses what would make it look like another", async () => {
+    const { ask } = await start([]);
+    const main = "/sessions/s/branches/main/content";
+    const odd = "\u202egnp.\u200bexe\u0085\u2066\u061c\u200f\u2028\ufeff";
+    const answer = await ask("POST", main, new Uint8Array([7]), { "x-filename": encodeURIComponent(odd) });
+    expect(answer.body).toMatchObject({ name: "gnp.exe" });
+  });
+
   test("8.4 a file's name is a name", async () => {
     const { ask } = await start([]);
     const main = "/sessions/s/branches/main/content";

@@ -23,7 +23,7 @@ const serveArgs = {
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "what lets clients in; better BOUGH_TOKEN, which ps does not show (default: a random one)",
+    description: "what lets clients in (better: BOUGH_TOKEN; default: a random one)",
   },
   ...jsonArg,
 } as const;

@@ -49,8 +49,10 @@ async function readUpload({ request, limits }: Exchange): Promise<{ bytes: Uint8
   return { bytes: new Uint8Array(await file.arrayBuffer()), ...named(file.name) };
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const notInNames = /[\u0000-\u001f\u007f]|[\ud800-\udfff]/gu;
+/** Controls, directions and what has no width: they make a name look like another ("\u202egnp.exe"). */
+const notInNames =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]/gu;
 
 /** A name is shown, never a path; nothing when nothing of it can be shown. */
 function named(given: string): { name?: string } {
