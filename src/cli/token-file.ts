@@ -19,7 +19,7 @@ export function ensureOwnFolder(): void {
   }
 }
 
-export function tokenPath(port: number | string): string {
+function tokenPath(port: number | string): string {
   return join(ownFolder, `token-${port}`);
 }
 
