@@ -5,6 +5,7 @@ export type { Clock } from "./base/clock.ts";
 export { BoughError, type ErrorCode } from "./base/errors.ts";
 export type { Ids } from "./base/ids.ts";
 export type { Json, JsonObject } from "./base/json.ts";
+export { type Redact, redactSecrets } from "./base/redact.ts";
 export type { BoughEvent, KeptEvent, LiveEvent, Message, NewMessage, Part, Role, ToolOutput } from "./events/index.ts";
 export type * from "./log/store.ts";
 export type * from "./middleware/index.ts";

@@ -15,7 +15,7 @@ export function pack(folder, into) {
 }
 
 const built = /^dist\/.+\.(js|js\.map|d\.ts)$/;
-const papers = ["package.json", "README.md", "LICENSE", "CHANGELOG.md"];
+const papers = ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"];
 const testLike = /(^|\/)(tests?|testing|__tests__|fixtures|mocks?|golden)\/|\.(test|spec|bench)\./;
 
 function problemOf(file) {

@@ -6,6 +6,7 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId, randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
+import { redactor } from "../base/redact.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -390,6 +391,7 @@ function settingsOf(
     retry: { ...defaultRetry, ...retry },
     persistAfterTurn,
     leaseMs,
+    redact: redactor(options.redact),
     ...(durable && { durable: { retention: latestOnly(), ...durable } }),
   };
 }

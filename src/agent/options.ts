@@ -2,6 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
+import type { Redact } from "../base/redact.ts";
 import type { Store } from "../log/store.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
@@ -53,6 +54,11 @@ export interface AgentOptions<Context = unknown> {
   readonly telemetry?: boolean | { readonly recordContent: boolean };
   /** How long a branch is held without a sign of life (default 30 s). */
   readonly leaseMs?: number;
+  /**
+   * Takes secrets out of the texts of provider, tool and hook errors before they are stored, shown or sent to the model. By
+   * default keys, tokens, passwords and private keys of known shapes; false leaves every text as it is.
+   */
+  readonly redact?: Redact | false;
   /** Where a subscriber's or a tool source's failures go (default the console). */
   readonly logger?: Pick<Console, "warn">;
   readonly clock?: Clock;

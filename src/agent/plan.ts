@@ -244,7 +244,7 @@ function badOption(sentence: string): BoughError {
   return new BoughError("invalid_argument", sentence);
 }
 
-export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable }: AgentOptions): void {
+export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable, redact }: AgentOptions): void {
   if (model === undefined || model === null) {
     throw badOption('An agent needs a model: an AI SDK model object or "provider/model".');
   }
@@ -253,6 +253,9 @@ export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable }:
   }
   if (!(leaseMs > 0)) throw badOption("leaseMs is a number of milliseconds.");
   if ("attempts" in retry && !(Number(retry.attempts) >= 1)) throw badOption("retry.attempts is a count from 1 on.");
+  if (redact !== undefined && redact !== false && typeof redact !== "function") {
+    throw badOption("redact is a function from a text to a text, or false.");
+  }
   if (durable !== undefined) checkDurable(durable);
 }
 

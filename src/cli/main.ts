@@ -2,10 +2,12 @@
 // The command `bough`. Everything it can do is in the table (commands.ts).
 
 import { interruptSignal } from "./interrupt.ts";
+import { hideSecrets } from "./process-title.ts";
 import { runCli } from "./run.ts";
 import { processTerminal } from "./terminal.ts";
 import { showWarnings } from "./warnings.ts";
 
+hideSecrets(process.argv.slice(2));
 const longestMs = 2 ** 31 - 1;
 // A store that waits does not hold its process open; whoever follows a branch has nothing else that would.
 const alive = setInterval(() => {}, longestMs);

@@ -1,6 +1,7 @@
 // What the URL of a store says, without opening it.
 
 import { resolve } from "node:path";
+import { maskUrl } from "../base/mask-url.ts";
 import { pathOf } from "../sessions/open-store.ts";
 
 /** What a URL names on this machine's disk, if it does. */
@@ -10,10 +11,7 @@ export function placeOf(url: string): { kind: "sqlite" | "file"; path: string } 
   return kind && { kind, path: resolve(pathOf(url)) };
 }
 
-/** The URL without its password. */
+/** The URL of a store as it may be shown: without passwords. A path on this machine's disk has none. */
 export function showUrl(url: string): string {
-  if (placeOf(url) || !URL.canParse(url)) return url;
-  const parsed = new URL(url);
-  if (parsed.password) parsed.password = "***";
-  return parsed.href;
+  return placeOf(url) ? url : maskUrl(url);
 }

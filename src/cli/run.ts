@@ -3,11 +3,12 @@
 import { inspect } from "node:util";
 import { parseArgs } from "citty";
 import { BoughError } from "../base/errors.ts";
+import { redactSecrets } from "../base/redact.ts";
 import { type Command, type Entry, misuse, type Surroundings } from "./command.ts";
 import { root } from "./commands.ts";
 import { printCommandHelp, printGroupHelp } from "./help.ts";
 import { interruptedCode } from "./interrupt.ts";
-import { visible } from "./terminal.ts";
+import { toJson, visible } from "./terminal.ts";
 import { packageVersion } from "./version.ts";
 
 export async function runCli(argv: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -100,32 +101,29 @@ function beforeDashes(words: readonly string[]): readonly string[] {
 
 function explain(error: unknown, isJson: boolean, { terminal, signal }: Surroundings): number {
   const known = BoughError.is(error) ? error : undefined;
-  const message = withoutPasswords(error instanceof Error ? error.message : String(error));
+  const message = redactSecrets(error instanceof Error ? error.message : String(error));
   const isAborted = known?.code === "aborted" || (signal.aborted && known === undefined);
   if (isJson) {
-    const document = { error: { code: known?.code ?? "unexpected", message, ...dataOf(known) } };
-    terminal.note(withoutPasswords(JSON.stringify(document)));
+    terminal.note(toJson({ error: { code: known?.code ?? "unexpected", message, ...dataOf(known) } }));
   } else if (isAborted) {
     terminal.note(visible(message));
   } else {
     terminal.note(`${terminal.paint("red", "error")}: ${visible(message)}${reference(known)}`);
   }
-  if (process.env.BOUGH_DEBUG) terminal.note(withoutPasswords(inspect(error)));
+  if (process.env.BOUGH_DEBUG) terminal.note(redactSecrets(inspect(error)));
   if (isAborted) return interruptedCode;
   return known?.code === "invalid_argument" ? 2 : 1;
 }
 
 function dataOf(error: BoughError | undefined): { data?: Readonly<Record<string, unknown>> } {
-  return error && Object.keys(error.data).length > 0 ? { data: error.data } : {};
+  if (!error || Object.keys(error.data).length === 0) return {};
+  // Text by text: in the whole document a URL could not be told from what follows it.
+  const redact = (_: string, value: unknown) => (typeof value === "string" ? redactSecrets(value) : value);
+  return { data: JSON.parse(JSON.stringify(error.data, redact)) };
 }
 
 /** What to look up, where the sentence may not be enough. */
 function reference(error: BoughError | undefined): string {
   if (!error) return " (unexpected; BOUGH_DEBUG=1 shows where)";
   return error.code === "invalid_argument" ? "" : ` (${error.code})`;
-}
-
-/** Errors may quote the URL of a store. */
-function withoutPasswords(text: string): string {
-  return text.replace(/(:\/\/[^\s:/@"]*):[^\s/@"]+@/g, "$1:***@");
 }

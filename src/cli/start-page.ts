@@ -1,5 +1,6 @@
 // The page that `bough serve` shows at its start URL. It holds nothing of the server: what it shows it asks for with the
-// token behind the `#`, and puts on the page as text, never as HTML.
+// token behind the `#`, which it takes out of the address bar and keeps in memory only, and puts on the page as text, never
+// as HTML. The commands that it advises read the token from its file: in a command line every user of the machine sees it.
 
 const style = `
 :root { color-scheme: light dark; --ink: #1d2420; --soft: #5d6a62; --line: #d9e0db; --paper: #fbfcfb; --leaf: #2f7d4f; --code: #f0f3f1; }
@@ -22,8 +23,9 @@ pre { margin: .4rem 0 1rem; padding: .8rem 1rem; border: 1px solid var(--line); 
 
 const script = String.raw`
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
+if (token) history.replaceState(null, "", location.pathname);
 const at = (id) => document.getElementById(id);
-const own = token || "TOKEN";
+const tokenFile = ".bough/token-" + (location.port || (location.protocol === "https:" ? 443 : 80));
 const ask = async (path) => {
   const response = await fetch(path, { headers: { authorization: "Bearer " + token } });
   if (!response.ok) throw new Error(response.status === 401 ? "It does not take this token: open the address that bough serve has printed." : "It answers with " + response.status + ".");
@@ -41,15 +43,15 @@ const list = (id, rows, nothing) => {
 };
 const say = (agent) => {
   const scope = location.origin + "/agents/" + encodeURIComponent(agent).replace(/'/g, "%27") + "/sessions/hello/branches/main";
-  at("chat").textContent = "npx bough chat --url '" + location.origin + "/#token=" + own + "'";
+  at("chat").textContent = "npx bough chat --url " + location.origin;
   at("curl").textContent = [
-    "auth='authorization: Bearer " + own + "'",
+    'auth() { printf "authorization: Bearer %s" "$(cat ' + tokenFile + ')"; }',
     "json='content-type: application/json'",
     "",
-    'curl -H "$auth" -H "$json" ' + location.origin + "/sessions -d '{\"sessionId\":\"hello\"}'",
-    'curl -H "$auth" -H "$json" ' + scope + "/inputs -d '{\"input\":\"What time is it?\"}'",
-    'curl -H "$auth" ' + scope + "/state",
-    'curl -H "$auth" -N ' + scope + "/events/live",
+    'curl -H @<(auth) -H "$json" ' + location.origin + "/sessions -d '{\"sessionId\":\"hello\"}'",
+    'curl -H @<(auth) -H "$json" ' + scope + "/inputs -d '{\"input\":\"What time is it?\"}'",
+    "curl -H @<(auth) " + scope + "/state",
+    "curl -H @<(auth) -N " + scope + "/events/live",
   ].join("\n");
 };
 const show = async () => {
@@ -90,6 +92,7 @@ branch; it can be forked, replayed, watched, and taken up again after a crash.</
 <ul id="sessions"></ul>
 <h2>Talk to it in a terminal</h2>
 <pre id="chat"></pre>
+<p>In the directory where the server was started, which has the token in a file. Elsewhere, set <code>BOUGH_TOKEN</code>.</p>
 <h2>Or with curl</h2>
 <pre id="curl"></pre>
 <p>Every route is listed in <code>/openapi.json</code>; each request needs the token, as <code>authorization: Bearer</code>.</p>

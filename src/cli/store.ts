@@ -1,7 +1,7 @@
 // Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path, or
 // another database of the same server, would look like an empty store.
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
@@ -11,8 +11,9 @@ import { paths } from "../stores/file/layout.ts";
 import { misuse } from "./command.ts";
 import { placeOf, showUrl } from "./place.ts";
 import { storeVersion } from "./store-version.ts";
+import { ensureOwnFolder, ownFolder } from "./token-file.ts";
 
-const usualPath = "./.bough/bough.db";
+const usualPath = `${ownFolder}/bough.db`;
 
 /** The store that was named, else that of the environment, else the usual file if it is there. `how` it can be named. */
 export function chooseStore(named: string | undefined, how = "--store URL"): string {
@@ -30,9 +31,8 @@ export function chooseOwnStore(named: string | undefined, configured: Store | st
 /** Opens a store to work on, making it if it is not there. The usual file's folder is nothing for a repository. */
 export async function openOwnStore(store: Store | string, { clock = systemClock }: OpenOptions = {}): Promise<Store> {
   const place = typeof store === "string" && !isInMemory(store) ? placeOf(store) : undefined;
-  if (place) mkdirSync(dirname(place.path), { recursive: true });
-  const ignore = join(dirname(usualPath), ".gitignore");
-  if (place?.path === resolve(usualPath) && !existsSync(ignore)) writeFileSync(ignore, "*\n");
+  if (place?.path === resolve(usualPath)) ensureOwnFolder();
+  else if (place) makeFolderOf(place.path);
   return openStore(store, { clock });
 }
 
@@ -52,8 +52,13 @@ async function openNamedStore(url: string, { create = false, clock = systemClock
     const path = place?.path ?? showUrl(url);
     throw new BoughError("store_unsupported", `There is no store at ${path}.`, { data: { path } });
   }
-  if (place) mkdirSync(dirname(place.path), { recursive: true });
+  if (place) makeFolderOf(place.path);
   return openStore(url, { clock });
+}
+
+/** What has to be made is for its owner only. */
+function makeFolderOf(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 }
 
 function isInMemory(url: string): boolean {

@@ -2,6 +2,14 @@
 
 import { styleText } from "node:util";
 
+/**
+ * Controls of C0, DEL and C1; directions (U+061C, U+200E, U+200F, U+202A–202E, U+2066–2069); spaces without width (U+200B,
+ * U+FEFF); separators of lines (U+2028, U+2029).
+ */
+const steering =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
 export type Style = "bold" | "dim" | "red" | "yellow" | "green";
 
 export interface Terminal {
@@ -39,12 +47,18 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Text from a store as it may be shown: what would steer the terminal is written out. */
+/** Text from a store as it may be shown: what would steer the terminal, or hide in it, is written out. */
 export function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+  return text.replace(steering, writeOut);
+}
+
+/** A value as one line of JSON. What would steer a terminal is escaped, so that a reader gets the same value. */
+export function toJson(value: unknown): string {
+  return visible(JSON.stringify(value));
+}
+
+function writeOut(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 export function shorten(text: string, width: number): string {

@@ -7,7 +7,13 @@ const id = v.pipe(v.string(), v.nonEmpty());
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ofMessage = { messageId: id };
 const ofCall = { messageId: id, callId: id };
-const failure = v.strictObject({ message: v.string(), code: v.optional(v.string()), name: v.optional(v.string()) });
+const failure = v.strictObject({
+  message: v.string(),
+  code: v.optional(v.string()),
+  name: v.optional(v.string()),
+  /** The HTTP status that a provider refused with. */
+  status: v.optional(v.number()),
+});
 const again = { attempt: count, attempts: count, delayMs: v.number(), error: failure };
 const streaming = { channel: "streaming" } as const;
 const control = { channel: "control" } as const;

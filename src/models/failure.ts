@@ -41,17 +41,23 @@ const lasting = /insufficient_quota|billing/i;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The failure in a few words. */
-export function describeError(error: unknown): Failure {
+/** The failure in a few words. A secret is taken out before the text is cut: half of one would not be recognised. */
+export function describeError(error: unknown, redact: (text: string) => string = (text) => text): Failure {
   const fields = fieldsOf(error);
   const message = typeof error === "string" ? error : text(fields.message);
   const code = codeOf(error, fields);
   const name = error instanceof Error && error.name !== "Error" ? error.name : undefined;
   return {
-    message: shorten(message ?? "The model failed without saying why."),
+    message: shorten(redact(message ?? "The model failed without saying why.")),
     ...(code === undefined ? {} : { code }),
     ...(name === undefined ? {} : { name }),
   };
+}
+
+/** The HTTP status that a provider refused the call with, if it did. */
+export function failedStatus(error: unknown): number | undefined {
+  const status = statusOf(fieldsOf(error));
+  return status !== undefined && status >= 400 && status < 600 ? status : undefined;
 }
 
 /** Whether the same call may succeed later. */

@@ -32,6 +32,13 @@ describe("model names", () => {
     expect(await resolveModel("openai/gpt-y")).not.toBe(first);
   });
 
+  test("names without end are not all remembered, and the newest are", async () => {
+    const oldest = await resolveModel("openai/first-of-many");
+    for (let i = 0; i < 400; i++) await resolveModel(`openai/many-${i}`);
+    expect(await resolveModel("openai/many-399")).toBe(await resolveModel("openai/many-399"));
+    expect(await resolveModel("openai/first-of-many")).not.toBe(oldest);
+  });
+
   test("a package that is not installed is named with what to do, each time", async () => {
     const failures = [];
     for (const _ of [1, 2]) failures.push(await resolveModel("mistral/large").catch((error) => error));

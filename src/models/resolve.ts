@@ -42,6 +42,8 @@ const providers: Readonly<Record<string, ProviderPackage>> = {
 };
 
 const resolved = new Map<string, Promise<LanguageModel>>();
+/** Names come from stored agents, too, so there is no end to them. */
+const mostResolved = 256;
 
 /** The model that is meant: an object as it is, a `"provider/model"` string by the provider's package. */
 export async function resolveModel(choice: ModelChoice): Promise<LanguageModel> {
@@ -50,8 +52,11 @@ export async function resolveModel(choice: ModelChoice): Promise<LanguageModel> 
   if (known) return known;
   const loading = loadModel(choice);
   resolved.set(choice, loading);
+  if (resolved.size > mostResolved) resolved.delete(resolved.keys().next().value!);
   // What failed may succeed later: a package can be installed while the process runs.
-  loading.catch(() => resolved.delete(choice));
+  loading.catch(() => {
+    if (resolved.get(choice) === loading) resolved.delete(choice);
+  });
   return loading;
 }
 

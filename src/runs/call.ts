@@ -5,7 +5,6 @@ import { failpoint } from "../base/failpoint.ts";
 import { copyJson, isSameJson, type Json, type JsonObject } from "../base/json.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { PermissionGrant, ToolCallContext } from "../middleware/index.ts";
-import { describeError } from "../models/index.ts";
 import { problems, type RunToolOptions, runTool, type Tool, type ToolContext } from "../tools/index.ts";
 import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -14,6 +13,7 @@ import { type CallOwner, inCall } from "./call-owner.ts";
 import type { Span } from "./emit.ts";
 import { Parked } from "./endings.ts";
 import { formOfCall, takeOutput } from "./output.ts";
+import { redactOutput, tellError } from "./redacting.ts";
 import { startTask } from "./tasks.ts";
 
 export interface CallScope {
@@ -157,7 +157,7 @@ async function execute(pending: Pending, hook: ToolCallContext, given: CallInput
     },
     onRetry: ({ error, ...again }) => {
       asks.count = 0;
-      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: describeError(error) }, span);
+      turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: tellError(turn.plan, error) }, span);
     },
   };
   const output = await untilParked((park) =>
@@ -192,7 +192,7 @@ function ownerOf({ scope: { turn }, call: { toolName, toolCallId: callId } }: Pe
     ...turn.held.ref,
     fail(error) {
       if (turn.isOver || turn.signal.aborted) return false;
-      const sentence = `The tool "${toolName}" threw outside its call: ${describeError(error).message}`;
+      const sentence = `The tool "${toolName}" threw outside its call: ${tellError(turn.plan, error).message}`;
       turn.abort(new BoughError("run_failed", sentence, { data: { tool: toolName, callId }, cause: error }));
       return true;
     },
@@ -263,11 +263,12 @@ function toolContext(
 }
 
 function report({ turn, span }: CallScope, error: unknown): void {
-  turn.emitter.live({ type: "error-report", source: "tool", error: describeError(error) }, span);
+  turn.emitter.live({ type: "error-report", source: "tool", error: tellError(turn.plan, error) }, span);
 }
 
 /** The fact that a call has its result, after those that nothing is asked about it any more. */
-export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, output: ToolOutput): Draft[] {
+export function returned(turn: ActiveTurn, { toolCallId, toolName }: ToolCallPart, given: ToolOutput): Draft[] {
+  const output = redactOutput(turn.plan, given);
   const fact = { ...turn.stamp(), type: "tool.returned", turnId: turn.turnId, callId: toolCallId, toolName, output };
   return [...turn.asking.outlived(toolCallId), fact as Draft];
 }

@@ -4,13 +4,13 @@ import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { type Draft, type Message, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
-import { describeError } from "../models/index.ts";
 import type { Interaction } from "../projection/index.ts";
 import { answerDangling } from "../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { handedOver, Interrupted, Lost, Parked } from "./endings.ts";
 import type { TurnFinish } from "./loop.ts";
+import { type Redacting, redactError, tellError } from "./redacting.ts";
 
 /** What came of a run. */
 export interface RunResult<Output = unknown> {
@@ -56,7 +56,7 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
   if (cause instanceof Lost) return lost(turn, cause.error);
   const isInterrupted = cause instanceof Interrupted;
   const status = isInterrupted ? "interrupted" : "failed";
-  const error = isInterrupted ? undefined : failureOf(cause);
+  const error = isInterrupted ? undefined : failureOf(turn.plan, cause);
   const reason = isInterrupted ? cause.reason : error!.code;
   const messages = answerDangling(await turnMessages(turn, turn.partial));
   const text = textOf(turn.partial ?? { content: "" });
@@ -64,13 +64,12 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
   await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch((failure) =>
     report(turn, "middleware", failure),
   );
-  const { message, code } = error ?? {};
   const close = {
     ...closing(turn),
     status,
     reason,
     ...(turn.partial && { messages: [turn.partial] }),
-    ...(message !== undefined && { error: { message, ...(code && { code }) } }),
+    ...(error && { error: errorOf(error) }),
   } as const;
   await turn.log.last(() => turn.held.end(close));
   return { ...resultOf(turn, messages), status, reason, text, ...(error && { error }) };
@@ -109,7 +108,7 @@ async function giveBack(turn: ActiveTurn, reason: string): Promise<void> {
 async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
   // A store that hears nothing of this gives the branch back when the lease is over.
   await turn.held.release().catch(() => {});
-  return { ...resultOf(turn, []), status: "failed", text: "", error: failureOf(error) };
+  return { ...resultOf(turn, []), status: "failed", text: "", error: failureOf(turn.plan, error) };
 }
 
 function closing(turn: ActiveTurn) {
@@ -167,13 +166,18 @@ async function tidyCheckpoints(turn: ActiveTurn, seq: number): Promise<void> {
   }
 }
 
-function report({ emitter }: Pick<ActiveTurn, "emitter">, source: "run" | "middleware", error: unknown): void {
-  emitter.live({ type: "error-report", source, error: describeError(error) });
+function report({ emitter, plan }: ActiveTurn, source: "run" | "middleware", error: unknown): void {
+  emitter.live({ type: "error-report", source, error: tellError(plan, error) });
+}
+
+/** What facts and events say of a failure: a provider's status, if there is one, beside the code. */
+export function errorOf({ message, code, data }: BoughError): { message: string; code: string; status?: number } {
+  return { message, code, ...(typeof data.status === "number" && { status: data.status }) };
 }
 
 /** Whatever was thrown, as the one kind of error there is. */
-export function failureOf(error: unknown): BoughError {
-  if (BoughError.is(error)) return error;
-  const { message } = describeError(error);
+export function failureOf(redacting: Redacting, error: unknown): BoughError {
+  if (BoughError.is(error)) return redactError(redacting, error);
+  const { message } = tellError(redacting, error);
   return new BoughError("run_failed", message, { cause: error });
 }

@@ -3,6 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { Redact } from "../base/redact.ts";
 import type { AgentStamp, NewMessage, Part, RunIdentity, TurnRequest } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
@@ -108,6 +109,8 @@ export interface AgentSettings {
   readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;
+  /** Takes secrets out of the texts of errors. */
+  readonly redact: Redact;
   /** Aborted when the agent is about to close: from then on its runs wait for no answer, but are handed over. */
   readonly leaving: AbortSignal;
 }

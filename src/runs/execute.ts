@@ -7,7 +7,7 @@ import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
 import { ActiveTurn } from "./active-turn.ts";
-import { complete, endBy, failureOf, type RunResult } from "./close.ts";
+import { complete, endBy, errorOf, failureOf, type RunResult } from "./close.ts";
 import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
 import { Interrupted, Lost } from "./endings.ts";
@@ -50,7 +50,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
     }
     isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
     const { status, reason, error } = result;
-    const failure = error && { error: { message: error.message, code: error.code } };
+    const failure = error && { error: errorOf(error) };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
     return result;
   } finally {
@@ -112,7 +112,7 @@ async function endSafely(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
   try {
     return await endBy(turn, BoughError.is(cause, "epoch_stale") ? new Lost(cause) : cause);
   } catch (error) {
-    return await endBy(turn, new Lost(BoughError.is(error, "epoch_stale") ? error : failureOf(cause)));
+    return await endBy(turn, new Lost(BoughError.is(error, "epoch_stale") ? error : failureOf(turn.plan, cause)));
   }
 }
 

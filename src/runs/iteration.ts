@@ -2,11 +2,13 @@
 
 import { untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
+import type { Redact } from "../base/redact.ts";
 import type { LiveDraft, Message, NewMessage, Part, ToolCallPart } from "../events/index.ts";
 import { callsOf } from "../events/index.ts";
 import type { IterationContext } from "../middleware/index.ts";
 import {
   describeError,
+  failedStatus,
   MessageAssembler,
   type ModelPart,
   type ModelRequest,
@@ -105,11 +107,11 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       if (signal.aborted) throw signal.reason;
       const now = context.clock.now();
       const delayMs = retryDelay({ error, attempt, policy: plan.retry, random: plan.random, now });
-      if (delayMs === undefined) throw failed(error);
+      if (delayMs === undefined) throw failed(error, plan.redact);
       turn.partial = undefined;
       const { attempts } = plan.retry;
       emitter.live(
-        { type: "model-retry", messageId: id, attempt, attempts, delayMs, error: describeError(error) },
+        { type: "model-retry", messageId: id, attempt, attempts, delayMs, error: describeError(error, plan.redact) },
         span,
       );
       await context.clock.sleep(delayMs, signal);
@@ -176,9 +178,10 @@ function partialOf(id: string, { content }: MessageAssembler): NewMessage | unde
   return seen.some(({ type }) => type === "text") ? { id, role: "assistant", content: seen, partial: true } : undefined;
 }
 
-function failed(error: unknown): BoughError {
+function failed(error: unknown, redact: Redact): BoughError {
   if (BoughError.is(error)) return error;
-  const { message, code } = describeError(error);
-  const data = code === undefined ? {} : { code };
+  const { message, code } = describeError(error, redact);
+  const status = failedStatus(error);
+  const data = { ...(code !== undefined && { code }), ...(status !== undefined && { status }) };
   return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
 }

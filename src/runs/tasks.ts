@@ -3,8 +3,8 @@
 
 import { encodeJson, factLimits, type Json } from "../base/json.ts";
 import type { Draft } from "../events/index.ts";
-import { describeError } from "../models/index.ts";
 import type { ActiveTurn } from "./active-turn.ts";
+import { type Redacting, tellError } from "./redacting.ts";
 
 export interface TaskRequest {
   readonly name: string;
@@ -23,21 +23,21 @@ export async function startTask(turn: ActiveTurn, { name, callId, work }: TaskRe
   const stamp = turn.stamp();
   await turn.write({ ...stamp, type: "task.started", turnId, name, callId, runId: held.runId });
   const { signal } = plan.tasks;
-  const end = Promise.race([endOf(work, signal), calledOff(signal)]);
+  const end = Promise.race([endOf(work, signal, plan), calledOff(signal)]);
   // When its branch is deleted or the store closed, there is no log left for its end to be in: that may fail.
   plan.tasks.track(end.then((how) => writeEnd(turn, stamp.id, how)));
   return stamp.id;
 }
 
 /** Never rejects; an output that the log can't take is a failure. */
-async function endOf(work: TaskRequest["work"], signal: AbortSignal): Promise<TaskEnd> {
+async function endOf(work: TaskRequest["work"], signal: AbortSignal, redacting: Redacting): Promise<TaskEnd> {
   try {
     const output = await work(signal);
     if (output === undefined) return { status: "completed" };
     encodeJson(output, "The output of a task", outputLimits);
     return { status: "completed", output };
   } catch (error) {
-    return { status: "failed", error: { ...describeError(error) } };
+    return { status: "failed", error: { ...tellError(redacting, error) } };
   }
 }
 

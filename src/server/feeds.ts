@@ -21,6 +21,8 @@ interface Watched {
 type Parent = { readonly ref: BranchRef | undefined } | { readonly waiting: BoughEvent[] };
 
 const knownParents = 1000;
+/** Metadata is anybody's to write, and may name parents in a circle. */
+const mostAncestors = 32;
 
 export class Feeds {
   readonly #context: Context;
@@ -89,15 +91,21 @@ export class Feeds {
 
   /** A subagent's events are seen on the branch that called it, and on the one that called that. */
   #toParent(of: BranchRef, event: BoughEvent): void {
-    const key = branchKey(of);
-    const parent = this.#parents.get(key);
-    if (!parent) {
-      this.#parents.set(key, { waiting: [event] });
-      void this.#findParent(of);
-    } else if ("waiting" in parent) parent.waiting.push(event);
-    else if (parent.ref) {
+    const passed = new Set<string>();
+    let at = of;
+    while (passed.size < mostAncestors) {
+      const key = branchKey(at);
+      passed.add(key);
+      const parent = this.#parents.get(key);
+      if (!parent) {
+        this.#parents.set(key, { waiting: [event] });
+        void this.#findParent(at);
+        return;
+      }
+      if ("waiting" in parent) parent.waiting.push(event);
+      if ("waiting" in parent || !parent.ref || passed.has(branchKey(parent.ref))) return;
       this.#watched.get(branchKey(parent.ref))?.feed.emittedByChild(event);
-      this.#toParent(parent.ref, event);
+      at = parent.ref;
     }
   }
 

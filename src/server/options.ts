@@ -113,6 +113,8 @@ export interface ServerOptions {
   };
   /** HTML for browsers that open `/` (default none). Shown to whoever reaches the server, so it must hold no secret. */
   readonly page?: string;
+  /** Takes secrets out of the texts of errors, for agents that don't say themselves (default: keys of known shapes). */
+  readonly redact?: AgentOptions["redact"];
   /** Where failures of the server go (default the console). */
   readonly logger?: Pick<Console, "warn">;
   readonly clock?: Clock;

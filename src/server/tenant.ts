@@ -44,6 +44,7 @@ export interface TenantOptions {
   readonly cache: ViewCache;
   /** Inputs that wait, of all tenants. */
   readonly queued: QueueBytes;
+  readonly redact?: ServerOptions["redact"];
 }
 
 interface Built {
@@ -184,14 +185,15 @@ export class Tenant {
   #given(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     if (given instanceof Agent) return given;
-    const { clock, logger, name: tenant } = this.#options;
+    const { clock, logger, redact, name: tenant } = this.#options;
     const tools = given.tools && { tools: withoutClosing(given.tools) };
-    return createAgent({ clock, logger, ...given, ...tools, id: agentId, store: this.#store, tenant });
+    const shared = { clock, logger, ...(redact !== undefined && { redact }) };
+    return createAgent({ ...shared, ...given, ...tools, id: agentId, store: this.#store, tenant });
   }
 
   #fromDefinition({ id, name, config }: Definition): Agent {
     const { model, instructions, settings, limits, tools } = config;
-    const { clock, logger } = this.#options;
+    const { clock, logger, redact } = this.#options;
     const options = {
       id,
       model: this.#definitions.model(model),
@@ -200,6 +202,7 @@ export class Tenant {
       tenant: this.#options.name,
       clock,
       logger,
+      ...(redact !== undefined && { redact }),
       ...(name !== undefined && { name }),
       ...(instructions !== undefined && { instructions }),
       ...(settings && { settings }),

@@ -74,6 +74,9 @@ describe("the store that an option means", () => {
     for (const store of ["mysql://host/db", "http://host"]) {
       await expect(openSessions(store)).rejects.toMatchObject({ code: "store_unsupported", data: { store } });
     }
+    await expect(openSessions("mysql://ada:S3cret@host/db")).rejects.toMatchObject({
+      data: { store: "mysql://ada:***@host/db" },
+    });
   });
 });
 

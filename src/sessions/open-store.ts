@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
+import { maskUrl } from "../base/mask-url.ts";
 import { refuse } from "../log/index.ts";
 import type { Store } from "../log/store.ts";
 
@@ -31,7 +32,7 @@ export async function openStore(store: Store | string | undefined, options: { cl
     "store_unsupported",
     `There is no store for "${scheme}:"; use a directory, sqlite:PATH, postgres:// or redis://.`,
     {
-      data: { store },
+      data: { store: maskUrl(store) },
     },
   );
 }

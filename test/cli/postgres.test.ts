@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { binaries, startServer, type TestServer } from "../postgres/server.ts";
-import { bough, fill, fillRich, scratch, snapshot } from "./kit.ts";
+import { bough, fill, fillRich, hasTerminal, scratch, snapshot, startInTerminal } from "./kit.ts";
+import { noKeys } from "./serving.ts";
 
 let server: TestServer;
 
@@ -24,6 +25,19 @@ describe("bough on PostgreSQL", () => {
     const back = await bough(cwd, "store", "copy", "--from", server.url, "--to", "./files");
     expect(back).toMatchObject({ code: 0 });
     expect(await snapshot(`${cwd}/files`)).toEqual(await snapshot(`sqlite:${cwd}/a.db`));
+  });
+
+  test.runIf(hasTerminal)("a chat on it says how to go on without the password", async () => {
+    const url = new URL(server.url);
+    url.password = "S3cretPw";
+    const { child, ended, says } = startInTerminal(scratch(), ["chat", "--store", url.href], noKeys);
+    await says("/help lists commands");
+    child.stdin.write("Hello\r");
+    await says("I am a scripted");
+    child.stdin.write("\u0004");
+    const { stdout } = await ended;
+    expect(stdout).toContain("To go on: bough chat --store ");
+    expect(stdout).not.toContain("S3cretPw");
   });
 
   test("is migrated, checked and examined", async () => {

@@ -97,10 +97,13 @@ export class SimulatedDisk implements Files {
     return new SimulatedDisk(copy(this.#root) as Directory);
   }
 
-  open(path: string, how: "existing" | "create"): number {
+  checkOwner(): void {}
+
+  open(path: string, how: "existing" | "create" | "new"): number {
     this.#step();
     let node = this.#find(path);
     if (isDirectory(node)) throw errno("EISDIR");
+    if (node && how === "new") throw errno("EEXIST");
     if (!node) {
       if (how === "existing") throw errno("ENOENT");
       node = { data: Buffer.alloc(0), safe: Buffer.alloc(0), pending: [] };

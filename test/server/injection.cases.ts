@@ -121,6 +121,27 @@ export function describeInjection(open: OpenStore): void {
     expect(messages[0].content[0].text.split("\u0001")).toEqual(said);
   });
 
+  test("6.5 a provider's error says its code and status, and no key", async () => {
+    const refusal = Object.assign(new Error("Incorrect API key provided: sk-CANARY0123456789"), { statusCode: 401 });
+    const g = await start([{ error: refusal }]);
+    const live = await g.live("/agents/helper/sessions/s/branches/main/events/live");
+    await say(g, "Hello");
+    const shown = await live.until((frame) => frame.type === "event" && frame.event.type === "run-end");
+    const { events } = (await g.ask("GET", "/sessions/s/branches/main/events")).body;
+    const error = { code: "model_failed", status: 401, message: expect.stringContaining("provided: ***") };
+    expect(shown).toMatchObject({ event: { error } });
+    expect(events.at(-1)).toMatchObject({ type: "turn.ended", error });
+    expect(JSON.stringify([shown, events])).not.toContain("CANARY");
+  });
+
+  test("8.4 a file's name loses what would make it look like another", async () => {
+    const { ask } = await start([]);
+    const main = "/sessions/s/branches/main/content";
+    const odd = "\u202egnp.\u200bexe\u0085\u2066\u061c\u200f\u2028\ufeff";
+    const answer = await ask("POST", main, new Uint8Array([7]), { "x-filename": encodeURIComponent(odd) });
+    expect(answer.body).toMatchObject({ name: "gnp.exe" });
+  });
+
   test("8.4 a file's name is a name", async () => {
     const { ask } = await start([]);
     const main = "/sessions/s/branches/main/content";

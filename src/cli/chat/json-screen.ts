@@ -1,7 +1,7 @@
 // The screen of scripts: every event and every finding is a line of JSON on stdout, every problem one on stderr.
 
 import type { BoughEvent } from "../../events/index.ts";
-import type { Terminal } from "../terminal.ts";
+import { type Terminal, toJson } from "../terminal.ts";
 import type { Finding, Screen } from "./screen.ts";
 
 export class JsonScreen implements Screen {
@@ -12,15 +12,15 @@ export class JsonScreen implements Screen {
   }
 
   show(event: BoughEvent): void {
-    this.#terminal.print(JSON.stringify(event));
+    this.#terminal.print(toJson(event));
   }
 
   tell(finding: Finding): void {
-    this.#terminal.print(JSON.stringify(finding));
+    this.#terminal.print(toJson(finding));
   }
 
   problem({ message, code }: { message: string; code?: string }): void {
-    this.#terminal.note(JSON.stringify({ error: { code: code ?? "unexpected", message } }));
+    this.#terminal.note(toJson({ error: { code: code ?? "unexpected", message } }));
   }
 
   /** The question was an event already. */

@@ -3,6 +3,7 @@
 import { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { Mailbox } from "../../base/mailbox.ts";
+import { maskUrl } from "../../base/mask-url.ts";
 import type { BranchHandle, Client } from "../../client/index.ts";
 import { type BoughEvent, liveEvent } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
@@ -24,7 +25,7 @@ export class RemoteConversation implements Conversation {
     this.#client = client;
     this.#attempts = attempts;
     this.agentId = agentId;
-    this.about = [`${agentId}, served at ${url}.`];
+    this.about = [`${agentId}, served at ${maskUrl(url)}.`];
   }
 
   async sessions(limit: number): Promise<readonly SessionLine[]> {

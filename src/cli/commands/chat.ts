@@ -1,4 +1,5 @@
 import { BoughError } from "../../base/errors.ts";
+import { maskUrl } from "../../base/mask-url.ts";
 import { createClient } from "../../client/index.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { Chat } from "../chat/chat.ts";
@@ -11,15 +12,17 @@ import { TextScreen } from "../chat/screen.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg } from "../command.ts";
 import { configArg, prepareSetup, showStore } from "../config/setup.ts";
 import { interruptedCode } from "../interrupt.ts";
+import { showUrl } from "../place.ts";
 import { openOwnStore } from "../store.ts";
 import { visible } from "../terminal.ts";
+import { findToken } from "../token-file.ts";
 
 const chatArgs = {
   url: { type: "string", valueHint: "URL", description: "a server, by the address that bough serve prints" },
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "its token (default: the one in the URL, else BOUGH_TOKEN)",
+    description: "its token (default: BOUGH_TOKEN, else the file of a bough serve in this directory)",
   },
   ...configArg,
   store: { ...storeArg.store, description: "without a server: the store (default as bough serve)" },
@@ -35,7 +38,7 @@ export const chat = defineCommand({
   args: chatArgs,
   examples: [
     "chat",
-    "chat --url http://127.0.0.1:4600/#token=…",
+    "chat --url http://127.0.0.1:4600",
     "chat --session user-123 --branch formal",
     "chat --json < lines.txt",
   ],
@@ -84,7 +87,8 @@ async function openRemote(given: string, args: ChatCall["args"], attempts: numbe
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
   if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
     throw misuse("--url is an http:// or https:// URL.");
-  const token = args.token ?? new URLSearchParams(parsed.hash.slice(1)).get("token") ?? process.env.BOUGH_TOKEN;
+  const inUrl = new URLSearchParams(parsed.hash.slice(1)).get("token");
+  const token = args.token ?? inUrl ?? (process.env.BOUGH_TOKEN || undefined) ?? findToken(parsed);
   parsed.hash = "";
   const url = parsed.href.replace(/\/+$/, "");
   const client = createClient({ url, ...(token && { token }) });
@@ -123,11 +127,12 @@ function greet({ terminal }: ChatCall, { about }: Conversation): void {
   terminal.print(terminal.paint("dim", "/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.\n"));
 }
 
-/** How to come back, in the words that a shell takes; a token is no business of the screen. */
+/** How to come back, in the words that a shell takes; neither a token nor a password is shown. */
 function sayGoodbye({ args, terminal }: ChatCall, place: BranchRef | undefined): void {
   if (!place) return;
   const { url, config, store, agent } = args;
-  const where = url === undefined ? { config, store } : { url: url.replace(/#.*/, ""), token: "…" };
+  const shownStore = store === undefined ? undefined : showUrl(store);
+  const where = url === undefined ? { config, store: shownStore } : { url: maskUrl(url.replace(/#.*/, "")) };
   const branch = place.branchId === "main" ? undefined : place.branchId;
   const words = Object.entries({ ...where, agent, session: place.sessionId, branch });
   const said = words.flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${quote(value)}`]));

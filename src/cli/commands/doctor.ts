@@ -3,18 +3,11 @@ import type { Store } from "../../log/store.ts";
 import type { RedisDurability } from "../../stores/redis/index.ts";
 import { isSafe, loadDriver } from "../../stores/sqlite/driver.ts";
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
-import { showUrl } from "../place.ts";
+import { configFindings, type Finding, fileFindings } from "../file-findings.ts";
+import { placeOf, showUrl } from "../place.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, type Style, type Terminal, visible } from "../terminal.ts";
+import { count, type Style, type Terminal, toJson, visible } from "../terminal.ts";
 import { packageVersion } from "../version.ts";
-
-interface Finding {
-  readonly what: string;
-  readonly status: "ok" | "warning" | "problem";
-  readonly detail: string;
-  /** What to do about it. */
-  readonly advice?: string;
-}
 
 export const doctor = defineCommand({
   args: {
@@ -23,15 +16,17 @@ export const doctor = defineCommand({
   },
   examples: ["doctor", "doctor postgres://localhost/app", "doctor sqlite:./bough.db --json"],
   async run({ args, terminal }) {
-    const findings = [bough(), node(), await sqlite(), ...(await storeFindings(args.url))];
+    const findings = [bough(), node(), await sqlite(), ...configFindings(), ...(await storeFindings(args.url))];
     const isWell = findings.every(({ status }) => status !== "problem");
-    if (args.json) terminal.print(JSON.stringify({ ok: isWell, findings }));
+    if (args.json) terminal.print(toJson({ ok: isWell, findings }));
     else printFindings(terminal, findings);
     return isWell ? 0 : 1;
   },
 });
 
 const oldestNode = [20, 19] as const;
+/** Majors that get no more security fixes, and since when. */
+const endedNodes: Readonly<Record<number, string>> = { 20: "April 2026", 21: "June 2024", 23: "June 2025" };
 
 function bough(): Finding {
   return { what: "Bough", status: "ok", detail: packageVersion() };
@@ -41,6 +36,11 @@ function node(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const isFine = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   const finding = { what: "Node", detail: process.versions.node };
+  const ended = endedNodes[major];
+  if (isFine && ended !== undefined) {
+    const advice = `Node ${major} has had no security fixes since ${ended}. Install Node 22 or newer.`;
+    return { ...finding, status: "warning", advice };
+  }
   if (isFine) return { ...finding, status: "ok" };
   return { ...finding, status: "problem", advice: `Install Node ${oldestNode.join(".")} or newer.` };
 }
@@ -73,6 +73,7 @@ async function storeFindings(named: string | undefined): Promise<Finding[]> {
   try {
     return await withStore(url, {}, async (store) => [
       { what: "Store", status: "ok", detail: `${showUrl(url)} (${store.kind})` },
+      ...fileFindings(placeOf(url)),
       durability(store),
       ...(await runs(store)),
       ...(await contents(store)),

@@ -1,7 +1,7 @@
 import { type LogEvent, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
 import { type Call, defineCommand, jsonArg, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, shorten, type Terminal, visible } from "../terminal.ts";
+import { moment, shorten, type Terminal, toJson, visible } from "../terminal.ts";
 
 const pageSize = 1000;
 
@@ -35,7 +35,7 @@ async function tail(
   scope: Scope,
   { args, terminal, signal }: Call<typeof tailArgs>,
 ): Promise<void> {
-  const show = (event: LogEvent) => terminal.print(args.json ? JSON.stringify(event) : lineOf(terminal, event));
+  const show = (event: LogEvent) => terminal.print(args.json ? toJson(event) : lineOf(terminal, event));
   let after: number;
   if (args.after === undefined) {
     const newest = (await sessions.events(scope, { reverse: true, limit: 20 })).reverse();

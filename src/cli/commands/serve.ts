@@ -9,7 +9,8 @@ import { configArg, prepareSetup, type Setup, showStore } from "../config/setup.
 import { isLoopback, isWildcard, ownNames, reachableUrls } from "../network.ts";
 import { startPage } from "../start-page.ts";
 import { openOwnStore } from "../store.ts";
-import { type Terminal, visible } from "../terminal.ts";
+import { type Terminal, toJson, visible } from "../terminal.ts";
+import { keepToken } from "../token-file.ts";
 import { packageVersion } from "../version.ts";
 
 /** How long runs may take to end once the server is told to stop. */
@@ -23,7 +24,7 @@ const serveArgs = {
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "what lets clients in (default: BOUGH_TOKEN, else a random one)",
+    description: "what lets clients in (better: BOUGH_TOKEN; default: a random one)",
   },
   ...jsonArg,
 } as const;
@@ -47,16 +48,30 @@ export const serve = defineCommand({
     const left = await countLeft(store);
     const server = createServer(serverOptions(setup, { store, host: address.host, terminal, ...(token && { token }) }));
     const serving = await start(server, address);
-    const screen = { setup, serving, terminal, left, hasOwnToken: token !== undefined, ...address };
+    const kept = server.token === undefined ? undefined : keep(serving.port, server.token, terminal);
+    const hasOwnToken = token !== undefined;
+    const screen = { setup, serving, terminal, left, hasOwnToken, ...(kept && { tokenFile: kept.path }), ...address };
     if (args.json) printJson(screen);
     else printScreen(screen);
     await aborted(signal);
+    kept?.forget();
     if (!args.json) terminal.note("Stopping: runs have 10 s to end, the rest is handed over. Again to stop at once.");
     await serving.close({ drainMs });
     if (!args.json) terminal.note("Stopped. What was not finished goes on at the next start.");
     return 0;
   },
 });
+
+/** A directory that can't be written to is no reason not to serve. */
+function keep(port: number, token: string, terminal: Terminal): ReturnType<typeof keepToken> | undefined {
+  try {
+    return keepToken(port, token);
+  } catch (error) {
+    const why = visible((error as Error).message);
+    terminal.note(`${terminal.paint("yellow", "warning")}: The token is in no file (${why}); chats need BOUGH_TOKEN.`);
+    return undefined;
+  }
+}
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -139,31 +154,38 @@ interface Screen extends Address {
   readonly left: number;
   /** Whether the token was given: then it is nothing for the screen. */
   readonly hasOwnToken: boolean;
+  /** Where the token is kept while the server runs. */
+  readonly tokenFile?: string;
 }
 
-function printJson({ setup, serving, terminal, hasOwnToken }: Screen): void {
+function printJson({ setup, serving, terminal, hasOwnToken, tokenFile }: Screen): void {
   const { url, startUrl, port } = serving;
   const agents = Object.keys(setup.agents);
   const store = showStore(setup.store);
-  terminal.print(
-    JSON.stringify({ url, startUrl: hasOwnToken ? url : startUrl, port, store, agents, pid: process.pid }),
-  );
+  const places = { url, startUrl: hasOwnToken ? url : startUrl, port, store, ...(tokenFile && { tokenFile }) };
+  terminal.print(toJson({ ...places, agents, pid: process.pid }));
 }
 
-function printScreen({ setup, serving, terminal, left, hasOwnToken, host }: Screen): void {
+function printScreen({ setup, serving, terminal, left, hasOwnToken, tokenFile, host }: Screen): void {
   const { url, startUrl, port } = serving;
   const [first = url, ...others] = reachableUrls(host, port);
   const isSecretShown = startUrl !== url && !hasOwnToken;
-  const rows: [string, string][] = [
+  const { hosts, origins } = setup.config;
+  const rows: (readonly [string, string])[] = [
     ["Open", isSecretShown ? startUrl.replace(url, first) : first],
     ...others.map((each): [string, string] => ["or", each]),
-    ["Chat", `npx bough chat --url ${isSecretShown ? "…  (the address above, token and all)" : `${first} --token …`}`],
+    ["Chat", `npx bough chat --url ${first}${tokenFile === undefined ? "  (with BOUGH_TOKEN)" : ""}`],
+    ...(tokenFile === undefined
+      ? []
+      : [["Token", `${tokenFile}, where chat finds it; elsewhere: BOUGH_TOKEN`] as const]),
     ["Store", showStore(setup.store)],
+    ...(hosts ? [["Hosts", hosts.join(", ")] as const] : []),
+    ...(origins ? [["Origins", origins.join(", ")] as const] : []),
     ...Object.entries(setup.about).map(([id, about]): [string, string] => ["Agent", `${id}: ${about}`]),
     ["Config", setup.file ?? "none here, so this is the demo agent (bough serve --help)"],
   ];
   terminal.print(`${terminal.paint("bold", "Bough")} ${packageVersion()} is serving.\n`);
-  for (const [label, text] of rows) terminal.print(`  ${terminal.paint("dim", label.padEnd(6))}  ${visible(text)}`);
+  for (const [label, text] of rows) terminal.print(`  ${terminal.paint("dim", label.padEnd(7))}  ${visible(text)}`);
   terminal.print("");
   if (left > 0) terminal.print(`${left === 1 ? "A run was" : `${left} runs were`} cut off and will be taken up.\n`);
   if (!isLoopback(host)) warnOpen(terminal, host);

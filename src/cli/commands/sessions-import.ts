@@ -8,7 +8,7 @@ import { importSessions } from "../copy/import.ts";
 import { linesOf } from "../copy/lines.ts";
 import { ReplayClock } from "../copy/replay-clock.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count } from "../terminal.ts";
+import { count, toJson } from "../terminal.ts";
 
 export const sessionsImport = defineCommand({
   args: {
@@ -56,7 +56,7 @@ export const sessionsImport = defineCommand({
     const copied = reports.reduce((sum, report) => sum + report.copied, 0);
     if (args.json) {
       const report = { sessions: reports.length, imported: copied, facts, verified: true };
-      terminal.print(JSON.stringify({ ...report, trusted: args.trust === true, ...distrusted }));
+      terminal.print(toJson({ ...report, trusted: args.trust === true, ...distrusted }));
       return 0;
     }
     terminal.print(`Imported and verified: ${count(reports.length, "session")}, ${count(facts, "fact")}.`);

@@ -1,7 +1,7 @@
 import { auditPrefix, listShown } from "../../log/reserved.ts";
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, printTable } from "../terminal.ts";
+import { moment, printTable, toJson } from "../terminal.ts";
 
 export const sessionsLs = defineCommand({
   args: {
@@ -23,7 +23,7 @@ export const sessionsLs = defineCommand({
       listShown(store, query, (id) => !id.startsWith(auditPrefix)),
     );
     if (args.json) {
-      terminal.print(JSON.stringify(page));
+      terminal.print(toJson(page));
       return 0;
     }
     if (page.sessions.length === 0) {

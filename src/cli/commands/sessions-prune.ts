@@ -3,7 +3,7 @@ import { ask } from "../ask.ts";
 import { defineCommand, jsonArg, storeArg, yesArg } from "../command.ts";
 import { duration } from "../duration.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, visible } from "../terminal.ts";
+import { count, toJson, visible } from "../terminal.ts";
 
 export const sessionsPrune = defineCommand({
   args: {
@@ -25,14 +25,14 @@ export const sessionsPrune = defineCommand({
       const sessions = await openSessions(store);
       const found = await sessions.deleteInactiveSessions({ olderThan, dryRun: true });
       if (args["dry-run"] || found.count === 0) {
-        if (args.json) terminal.print(JSON.stringify({ dryRun: args["dry-run"] === true, ...found }));
+        if (args.json) terminal.print(toJson({ dryRun: args["dry-run"] === true, ...found }));
         else for (const id of found.sessionIds) terminal.print(visible(id));
         if (!args.json) terminal.note(`${count(found.count, "session")} would be removed.`);
         return 0;
       }
       if (!(await ask(`Remove ${count(found.count, "session")} for good?`, { terminal, isAgreed: args.yes }))) return 1;
       const removed = await sessions.deleteInactiveSessions({ olderThan });
-      if (args.json) terminal.print(JSON.stringify({ dryRun: false, ...removed }));
+      if (args.json) terminal.print(toJson({ dryRun: false, ...removed }));
       else terminal.print(`Removed ${count(removed.count, "session")}.`);
       return 0;
     });

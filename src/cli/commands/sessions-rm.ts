@@ -2,7 +2,7 @@ import { ask } from "../ask.ts";
 import { defineCommand, jsonArg, storeArg, yesArg } from "../command.ts";
 import { needSession } from "../copy/source.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count } from "../terminal.ts";
+import { count, toJson } from "../terminal.ts";
 
 export const sessionsRm = defineCommand({
   args: {
@@ -20,7 +20,7 @@ export const sessionsRm = defineCommand({
       for (const id of ids) await needSession(store, id);
       if (!(await ask(`Remove ${count(ids.length, "session")} for good?`, { terminal, isAgreed: args.yes }))) return 1;
       for (const id of ids) await store.deleteSession(id);
-      if (args.json) terminal.print(JSON.stringify({ removed: ids }));
+      if (args.json) terminal.print(toJson({ removed: ids }));
       else terminal.print(`Removed ${count(ids.length, "session")}.`);
       return 0;
     });

@@ -1,7 +1,7 @@
 import { openSessions, type PlacedBranch } from "../../sessions/index.ts";
 import { defineCommand, jsonArg, storeArg } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, printTable, visible } from "../terminal.ts";
+import { moment, printTable, toJson, visible } from "../terminal.ts";
 
 export const sessionsShow = defineCommand({
   args: {
@@ -17,7 +17,7 @@ export const sessionsShow = defineCommand({
       return { session, branches: await sessions.listBranches(session.id) };
     });
     if (args.json) {
-      terminal.print(JSON.stringify({ ...session, branches }));
+      terminal.print(toJson({ ...session, branches }));
       return 0;
     }
     terminal.print(`${terminal.paint("bold", visible(session.id))}  version ${session.version}`);

@@ -1,7 +1,7 @@
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { showUrl } from "../place.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, printTable } from "../terminal.ts";
+import { count, printTable, toJson } from "../terminal.ts";
 
 /** Problems that are already dealt with are told, but are no failure. */
 const settled = new Set(["repaired"]);
@@ -17,7 +17,7 @@ export const storeCheck = defineCommand({
     const report = await withStore(url, {}, (store) => store.maintain());
     const open = report.problems.filter(({ code }) => !settled.has(code));
     if (args.json) {
-      terminal.print(JSON.stringify({ store: showUrl(url), ok: open.length === 0, ...report }));
+      terminal.print(toJson({ store: showUrl(url), ok: open.length === 0, ...report }));
     } else {
       const { sessions, branches, events, problems } = report;
       const sizes = [count(sessions, "session"), count(branches, "branch"), count(events, "fact")];

@@ -4,7 +4,7 @@ import { Progress } from "../copy/progress.ts";
 import { ReplayClock } from "../copy/replay-clock.ts";
 import { placeOf, showUrl } from "../place.ts";
 import { withStore } from "../store.ts";
-import { count, type Terminal } from "../terminal.ts";
+import { count, type Terminal, toJson } from "../terminal.ts";
 
 export const storeCopy = defineCommand({
   args: {
@@ -44,8 +44,7 @@ export const storeCopy = defineCommand({
         ),
       );
       progress.end();
-      if (args.json)
-        terminal.print(JSON.stringify({ from: showUrl(from), to: showUrl(to), verified: true, ...report }));
+      if (args.json) terminal.print(toJson({ from: showUrl(from), to: showUrl(to), verified: true, ...report }));
       else printReport(terminal, report);
     } finally {
       progress.end();

@@ -2,6 +2,7 @@ import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { showUrl } from "../place.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { storeVersion } from "../store-version.ts";
+import { toJson } from "../terminal.ts";
 
 export const storeMigrate = defineCommand({
   args: {
@@ -15,7 +16,7 @@ export const storeMigrate = defineCommand({
     // Opening is what migrates.
     const kind = await withStore(url, { create: true }, async (store) => store.kind);
     const to = await storeVersion(url);
-    if (args.json) terminal.print(JSON.stringify({ store: showUrl(url), kind, from: from ?? null, to: to ?? null }));
+    if (args.json) terminal.print(toJson({ store: showUrl(url), kind, from: from ?? null, to: to ?? null }));
     else terminal.print(`${showUrl(url)}: ${sentence(from, to)}`);
     return 0;
   },

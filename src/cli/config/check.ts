@@ -19,6 +19,9 @@ const text = v.optional(v.string("is a text"));
 const texts = v.optional(v.array(v.string("is a text"), "is a list of texts"));
 const object = v.optional(v.custom<object>((value) => typeof value === "object" && value !== null, "is an object"));
 const isFunction = (value: unknown) => typeof value === "function";
+const redaction = v.optional(
+  v.custom((value) => value === false || isFunction(value), "is a function from a text to a text, or false"),
+);
 
 const agentFields = {
   name: text,
@@ -33,6 +36,7 @@ const agentFields = {
   limits: object,
   permissions: object,
   retry: object,
+  redact: redaction,
   settings: object,
   telemetry: any,
   leaseMs: v.optional(v.number("is a number of milliseconds")),
@@ -70,6 +74,7 @@ const fields = {
   ),
   auth: v.optional(v.custom(isFunction, "is a function")),
   authorize: v.optional(v.custom(isFunction, "is a function")),
+  redact: redaction,
   definitions: object,
 };
 const jsonFields = { ...sharedFields, agents: fields.agents, store: text };

@@ -92,8 +92,8 @@ const writeNote = defineTool({
   permission: true,
   effect: "once",
   execute({ text }) {
-    mkdirSync(dirname(notesFile), { recursive: true });
-    appendFileSync(notesFile, `- ${text.replace(/\s+/g, " ")}\n`);
+    mkdirSync(dirname(notesFile), { recursive: true, mode: 0o700 });
+    appendFileSync(notesFile, `- ${text.replace(/\s+/g, " ")}\n`, { mode: 0o600 });
     return `written to ${notesFile}`;
   },
 });

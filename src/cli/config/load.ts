@@ -1,12 +1,13 @@
 // Finding and reading a configuration file. TypeScript is Node's business where Node can do it, and jiti's elsewhere.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { extname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BoughError } from "../../base/errors.ts";
+import { whyForeign } from "../../base/foreign.ts";
 import { misuse } from "../command.ts";
 
-const names = ["ts", "mts", "js", "mjs", "json"].map((ending) => `bough.config.${ending}`);
+export const configNames = ["ts", "mts", "js", "mjs", "json"].map((ending) => `bough.config.${ending}`);
 
 /** A file and what it says, not looked at yet. */
 export interface LoadedFile {
@@ -22,15 +23,23 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedF
   if (path === undefined) return undefined;
   const file = relative(process.cwd(), path) || path;
   if (!existsSync(path)) throw misuse(`There is no configuration file ${file}.`);
+  refuseForeign(path, file);
   const isJson = extname(path) === ".json";
   return { file, isJson, value: isJson ? readJson(path, file) : await importDefault(path, file) };
 }
 
 /** Which of two is meant, nobody can tell. */
 function findConfig(): string | undefined {
-  const found = names.filter((name) => existsSync(name));
+  const found = configNames.filter((name) => existsSync(name));
   if (found.length > 1) throw misuse(`There are ${found.join(" and ")}; say which with --config FILE.`);
   return found[0] === undefined ? undefined : resolve(found[0]);
+}
+
+/** A configuration is a program, or says who is let in: neither is taken from another user. Whose a link is counts, too. */
+function refuseForeign(path: string, file: string): void {
+  const why = whyForeign({ uid: lstatSync(path).uid, mode: 0 }) ?? whyForeign(statSync(path));
+  if (why === undefined) return;
+  throw misuse(`${file} ${why}, so it is not loaded. Make it your own, or name another with --config FILE.`, { file });
 }
 
 function readJson(path: string, file: string): unknown {

@@ -1,6 +1,7 @@
 // A session as lines of JSON: the session, then each branch followed by its facts, checkpoints and content, then an end
 // with the hash of all of it. Facts are kept as the text that the store has, so that they come back byte for byte.
 
+import { toJson } from "../terminal.ts";
 import { digestSession } from "./digest.ts";
 import { branchesOf, needSession, ownContent, ownFacts, type Source } from "./source.ts";
 
@@ -11,7 +12,7 @@ export async function exportSession(
   sessionId: string,
   write: (line: string) => Promise<void>,
 ): Promise<void> {
-  const line = (type: string, value: object) => write(JSON.stringify({ type, ...value }));
+  const line = (type: string, value: object) => write(toJson({ type, ...value }));
   await line("session", { format: exportFormat, ...(await needSession(source, sessionId)) });
   for (const branch of await branchesOf(source, sessionId)) {
     const { sessionId: _, ...row } = branch;

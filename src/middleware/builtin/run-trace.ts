@@ -2,6 +2,7 @@
 //   R1. Every span ends exactly once: by whoever opened it, or when the run's signal aborts, inner ones first.
 //   R2. After the turn's span has ended no other is opened.
 
+import { redactSecrets } from "../../base/redact.ts";
 import { describeError } from "../../models/index.ts";
 import { type Attributes, type Span, spanKind, statusError, type TraceApi, type Tracer } from "./tracer.ts";
 
@@ -84,7 +85,7 @@ export class RunTrace {
 
 /** Notes on a span what went wrong, without prompts, responses or stacks. */
 export function noteFailure(span: Span, error: unknown): void {
-  const failure = describeError(error);
+  const failure = describeError(error, redactSecrets);
   span.recordException(failure);
   noteError(span, failure.code ?? failure.name ?? "_OTHER", failure.message);
 }

@@ -66,16 +66,16 @@ async function readUpload(
   return { bytes: file.bytes, ...named(file.fileName) };
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const controls = /[\u0000-\u001f\u007f-\u009f]|[\ud800-\udfff]/gu;
-/** What makes a text look other than it is: "gnp.exe" read from the right. */
-const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Controls, directions and what has no width: they make a name look like another ("\u202egnp.exe"). */
+const notInNames =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]/gu;
 /** Of a name, what is looked at. */
 const nameLength = 1024;
 
 /** A name is shown, never a path; nothing when nothing of it can be shown. */
 function named(given: string): { name?: string } {
-  const last = given.slice(-nameLength).split(/[/\\]/).at(-1)!.replace(controls, "").replace(direction, "");
+  const last = given.slice(-nameLength).split(/[/\\]/).at(-1)!.replace(notInNames, "");
   const name = [...last].slice(0, 255).join("");
   return name === "" ? {} : { name };
 }

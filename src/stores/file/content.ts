@@ -143,6 +143,7 @@ function addEntry(session: SessionState, entry: ContentEntry, change: Change): v
   const operation = content.log.add(
     entry,
     live?.map((put) => ({ put })),
+    { erase: true },
   );
   change.operations.push(operation);
 }

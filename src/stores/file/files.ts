@@ -7,8 +7,11 @@
  * `removeTree`) is asynchronous.
  */
 export interface Files {
-  /** A handle for reading and writing. "create" makes the file, for its owner only, when it is not there. */
-  open(path: string, how: "existing" | "create"): number;
+  /**
+   * A handle for reading and writing. "create" makes the file, for its owner only, when it is not there; "new" makes it and
+   * fails when the name is taken. A symbolic link is refused (`store_unsupported`), not followed.
+   */
+  open(path: string, how: "existing" | "create" | "new"): number;
   /** Reads into the whole of `into` from `at`; returns how many bytes there were. */
   read(handle: number, into: Uint8Array, at: number): number;
   /** Writes at `at`; may write less than it was given and says how much. */
@@ -25,7 +28,9 @@ export interface Files {
   datasync(handle: number): Promise<void>;
   /** Makes one directory, for its owner only; false when it is there already. Its parent must exist. */
   makeDirectory(path: string): boolean;
-  /** The names in a directory; none when it does not exist. */
+  /** Throws `store_unsupported` when another user could change what is in the directory. */
+  checkOwner(path: string): void;
+  /** The names in a directory; none when it does not exist. A symbolic link among them is refused. */
   list(path: string): string[];
   rename(from: string, to: string): void;
   /** Gives a file a second name, or makes a copy where it can't have one; false when the name is taken. */

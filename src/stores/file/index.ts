@@ -22,7 +22,8 @@ export interface FileStoreOptions {
 
 /**
  * Opens, or creates, a store in a directory: readable files, safe against process death and power loss, owned by one
- * process at a time. `store_locked` when another has it, `store_too_new` when a newer version wrote it.
+ * process at a time. `store_locked` when another has it, `store_too_new` when a newer version wrote it, `store_unsupported`
+ * when another user could change what is in the directory.
  */
 export async function fileStore(directory: string, options: FileStoreOptions = {}): Promise<Store> {
   const { clock = systemClock, files = nodeFiles } = options;
@@ -31,6 +32,7 @@ export async function fileStore(directory: string, options: FileStoreOptions = {
   let unlock: (() => void) | undefined;
   try {
     await disk.ensureBase();
+    files.checkOwner(base);
     unlock = await files.lock(disk.absolute(paths.lock));
     if (!unlock) throw locked(base);
     return await open(disk, clock, unlock);

@@ -1,14 +1,18 @@
 import fs from "node:fs";
 import { promisify } from "node:util";
 import { BoughError } from "../../base/errors.ts";
+import { whyForeign } from "../../base/foreign.ts";
 import { errnoOf, type Files, isMissing } from "./files.ts";
 
 const datasync = promisify(fs.fdatasync);
-const { O_CREAT, O_RDWR } = fs.constants;
+const { O_CREAT, O_EXCL, O_RDWR, COPYFILE_EXCL } = fs.constants;
+// Windows has no such flag; to make a link there takes rights that few have.
+const noFollow = fs.constants.O_NOFOLLOW ?? 0;
+const flags = { existing: O_RDWR, create: O_RDWR | O_CREAT, new: O_RDWR | O_CREAT | O_EXCL };
 
 /** The file system of this machine. */
 export const nodeFiles: Files = {
-  open: (path, how) => fs.openSync(path, how === "create" ? O_RDWR | O_CREAT : O_RDWR, 0o600),
+  open,
   read: (handle, into, at) => fs.readSync(handle, into, 0, into.length, at),
   write: (handle, bytes, at) => fs.writeSync(handle, bytes, 0, bytes.length, at),
   size: (handle) => fs.fstatSync(handle).size,
@@ -17,6 +21,7 @@ export const nodeFiles: Files = {
   close: (handle) => fs.closeSync(handle),
   datasync,
   makeDirectory,
+  checkOwner,
   list,
   rename: (from, to) => fs.renameSync(from, to),
   link,
@@ -29,6 +34,26 @@ export const nodeFiles: Files = {
 function identity(path: string): string | undefined {
   const found = fs.statSync(path, { throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
+}
+
+function open(path: string, how: keyof typeof flags): number {
+  try {
+    return fs.openSync(path, flags[how] | noFollow, 0o600);
+  } catch (error) {
+    throw errnoOf(error) === "ELOOP" ? refuseLink(path) : error;
+  }
+}
+
+function refuseLink(path: string): BoughError {
+  const sentence = `"${path}" is a symbolic link; a file store follows none inside its directory. Remove it, or put the file itself there.`;
+  return new BoughError("store_unsupported", sentence, { data: { path } });
+}
+
+function checkOwner(path: string): void {
+  const why = whyForeign(fs.statSync(path));
+  if (why === undefined) return;
+  const sentence = `"${path}" ${why}; a file store needs a directory that only its own user can write.`;
+  throw new BoughError("store_unsupported", sentence, { data: { path } });
 }
 
 function makeDirectory(path: string): boolean {
@@ -51,13 +76,16 @@ function link(from: string, to: string): boolean {
     if (code === "ENOENT") throw error;
   }
   // Some file systems have no second names.
-  fs.copyFileSync(from, to);
+  fs.copyFileSync(from, to, COPYFILE_EXCL);
   return true;
 }
 
 function list(path: string): string[] {
   try {
-    return fs.readdirSync(path);
+    const entries = fs.readdirSync(path, { withFileTypes: true });
+    const link = entries.find((entry) => entry.isSymbolicLink());
+    if (link) throw refuseLink(`${path}/${link.name}`);
+    return entries.map(({ name }) => name);
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
@@ -80,7 +108,7 @@ const lockedHere = new Set<string>();
 
 async function lock(path: string): Promise<(() => void) | undefined> {
   const { tryLock, unlock } = await loadLocks();
-  const handle = fs.openSync(path, O_RDWR | O_CREAT, 0o600);
+  const handle = open(path, "create");
   const key = fs.realpathSync(path);
   if (lockedHere.has(key) || !tryLock(handle)) {
     fs.closeSync(handle);

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { failpoint } from "../../base/failpoint.ts";
-import { breathe, type Files } from "./files.ts";
+import { breathe, type Files, isMissing } from "./files.ts";
 import { temporarySuffix } from "./layout.ts";
 
 /** Writes all bytes, however few the file system takes at a time; throws when it takes none. */
@@ -16,9 +16,9 @@ const pieceSize = 1024 * 1024;
 
 /** A new file whose bytes are on the disk; its name is only after the directory is synced too. */
 export async function writeSynced(files: Files, path: string, bytes: Uint8Array): Promise<void> {
-  const handle = files.open(path, "create");
+  removeLeftover(files, path);
+  const handle = files.open(path, "new");
   try {
-    files.truncate(handle, 0);
     for (let at = 0; at < bytes.length; at += pieceSize) {
       if (at > 0) await breathe();
       writeAll(files, handle, bytes.subarray(at, at + pieceSize), at);
@@ -29,6 +29,15 @@ export async function writeSynced(files: Files, path: string, bytes: Uint8Array)
     files.close(handle);
   }
   failpoint("file.replace.synced");
+}
+
+/** What a crash left there, or a link that would lead the bytes elsewhere. */
+function removeLeftover(files: Files, path: string): void {
+  try {
+    files.unlink(path);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
 }
 
 /** Replaces a file so that, whatever happens, it is wholly the old one or wholly the new one. */

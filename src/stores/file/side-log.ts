@@ -37,9 +37,12 @@ export class SideLog<Entry> {
     return true;
   }
 
-  /** The operation that adds an entry. `live` gives the entries that say the same as the whole log. */
-  add(entry: Entry, live: readonly Entry[] | undefined): FileOperation {
-    if (live && this.#state.lines > 2 * live.length + 64) return this.#rewrite(live);
+  /**
+   * The operation that adds an entry. `live` gives the entries that say the same as the whole log; with `erase` they replace
+   * it at once, so that nothing of what was dropped stays in it.
+   */
+  add(entry: Entry, live: readonly Entry[] | undefined, { erase = false } = {}): FileOperation {
+    if (live && (erase || this.#state.lines > 2 * live.length + 64)) return this.#rewrite(live);
     const { bytes, crc } = encodeLine(JSON.stringify(entry), this.#state.crc);
     const at = this.#state.bytes;
     this.#state = { bytes: at + bytes.length, crc, lines: this.#state.lines + 1 };

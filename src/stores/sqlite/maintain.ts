@@ -1,6 +1,11 @@
-// Looking after the file: is it sound, do its rows belong together, can space be given back.
+// Looking after the file: is it sound, do its rows belong together, can space be given back, is what was deleted gone.
+//
+// `secure_delete` overwrites what is deleted, but SQLite leaves copies of rows that it moved from one page to another in the
+// unused space of pages. Only VACUUM, which writes the file anew, leaves none of them.
 
+import { BoughError } from "../../base/errors.ts";
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
+import { pause, whenFree } from "./busy.ts";
 import type { GroupCommit } from "./commit.ts";
 import { type Connection, text } from "./connection.ts";
 import { explain, isBusy, isFatal } from "./faults.ts";
@@ -9,6 +14,9 @@ import { explain, isBusy, isFatal } from "./faults.ts";
 const freePagesWorthwhile = 256;
 const freeShareWorthwhile = 0.25;
 const pagesPerStep = 1000;
+// A larger file is written anew only when this handle deleted something: others who write wait meanwhile.
+const alwaysVacuumedBytes = 64 * 1024 * 1024;
+const truncateAttempts = 50;
 
 /** Rows that belong to nothing: how many there are of a kind, and how they go. Owners are looked at before what they own. */
 const orphans: readonly { what: string; where: string; table: string }[] = [
@@ -29,13 +37,24 @@ const orphans: readonly { what: string; where: string; table: string }[] = [
   },
 ];
 
-export async function maintain(sql: Connection, commits: GroupCommit): Promise<MaintenanceReport> {
+export interface MaintainOptions {
+  readonly busyTimeoutMs: number;
+  /** Whether this handle deleted something since the file was last written anew. */
+  readonly traces: { areLeft: boolean };
+}
+
+export async function maintain(
+  sql: Connection,
+  commits: GroupCommit,
+  options: MaintainOptions,
+): Promise<MaintenanceReport> {
   const damage = integrityProblems(sql);
   if (damage.length > 0) return { ...countsIfReadable(sql), problems: damage };
   const problems = [...sql.snapshot(() => gaps(sql))];
   if (!commits.broken) {
     if (sql.snapshot(() => hasOrphans(sql))) problems.push(...(await commits.run(() => removeOrphans(sql))));
-    await giveSpaceBack(sql, commits);
+    if (!(await rewrite(sql, options))) await giveSpaceBack(sql, commits);
+    for (let tries = 1; !truncateLog(sql) && tries < truncateAttempts; tries++) await pause(tries);
   }
   return { ...sql.snapshot(() => counts(sql)), problems };
 }
@@ -103,23 +122,37 @@ function removeOrphans(sql: Connection): StoreProblem[] {
   });
 }
 
-/** In steps, so that other writes come between; then the log is folded into the file. */
+/** Writes the file anew, without a trace of what was deleted; false when that is not worth it or not possible now. */
+async function rewrite(sql: Connection, { busyTimeoutMs, traces }: MaintainOptions): Promise<boolean> {
+  const bytes = Number(sql.pragma("page_count")) * Number(sql.pragma("page_size"));
+  if (!traces.areLeft && bytes > alwaysVacuumedBytes) return false;
+  try {
+    await whenFree(() => sql.exec("VACUUM"), busyTimeoutMs);
+    traces.areLeft = false;
+    return true;
+  } catch (error) {
+    // VACUUM needs room for a second copy. Without it the file stays as it was.
+    if (BoughError.is(error)) return false;
+    throw error;
+  }
+}
+
+/** In steps, so that other writes come between. */
 async function giveSpaceBack(sql: Connection, commits: GroupCommit): Promise<void> {
   const pages = Number(sql.pragma("page_count"));
   let free = Number(sql.pragma("freelist_count"));
-  if (free >= freePagesWorthwhile && free >= pages * freeShareWorthwhile) {
-    for (; free > 0; free -= pagesPerStep) {
-      await commits.run(() => sql.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`));
-    }
+  if (free < freePagesWorthwhile || free < pages * freeShareWorthwhile) return;
+  for (; free > 0; free -= pagesPerStep) {
+    await commits.run(() => sql.exec(`PRAGMA incremental_vacuum(${pagesPerStep})`));
   }
-  truncateLog(sql);
 }
 
-/** Best effort: what can't be moved into the file stays in the log, which is as durable. */
-export function truncateLog(sql: Connection): void {
+/** Empties the write-ahead log; false when a reader still needs it. What stays in the log is as durable. */
+export function truncateLog(sql: Connection): boolean {
   try {
-    sql.pragma("wal_checkpoint(TRUNCATE)");
+    return sql.pragma("wal_checkpoint(TRUNCATE)") === 0;
   } catch (error) {
     if (!isBusy(error) && !isFatal(error)) throw error;
+    return false;
   }
 }

@@ -4,8 +4,9 @@
 //   O2. journal_mode and synchronous are read back: what was asked for is not what some builds and file systems do.
 //   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
 //       file tell whose it is without SQLite touching it.
+//   O4. A new file is for its owner only. SQLite gives the write-ahead log and its index the mode of the file.
 
-import { existsSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BoughError } from "../../base/errors.ts";
@@ -29,7 +30,10 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
   const driver = await loadDriver();
   let connection: Connection | undefined;
   try {
-    if (path !== memoryPath) checkFile(driver, path);
+    if (path !== memoryPath) {
+      checkFile(driver, path);
+      createPrivately(path);
+    }
     connection = new Connection(new driver.DatabaseSync(path));
     await prepare(connection, path, busyTimeoutMs);
     const opened = connection;
@@ -43,7 +47,8 @@ export async function openConnection(path: string, busyTimeoutMs: number): Promi
 
 /** What holds for this connection only. The lock is waited for outside SQLite (busy.ts). */
 const settings = `PRAGMA busy_timeout = 0; PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;
-  PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${walBytesKept}`;
+  PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${walBytesKept};
+  PRAGMA secure_delete = ON`;
 
 interface State {
   readonly version: string;
@@ -117,6 +122,18 @@ function checkFile(driver: Driver, path: string): void {
   if (mark === undefined || mark === applicationId) return;
   // An empty file is nobody's.
   if (statSync(path).size > 0) throw notOurs(path);
+}
+
+/**
+ * O4. The descriptor is of a file that did not exist, so no connection of this process holds a lock that closing it could
+ * drop. A failure is left to SQLite, which meets it again and explains it.
+ */
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch {
+    return;
+  }
 }
 
 /** Nothing when it can't be told: the file is in the middle of a checkpoint, and makes sense only together with its log. */

@@ -46,6 +46,7 @@ export class SqliteStore implements Store {
   readonly #news: News;
   readonly #underWay = new Set<Promise<unknown>>();
   #reads = 0;
+  readonly #traces = { areLeft: false };
   #closing: Promise<void> | undefined;
 
   constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number; place?: Place | undefined }) {
@@ -84,6 +85,7 @@ export class SqliteStore implements Store {
 
   async deleteSession(sessionId: string) {
     const gone = await this.#write((sql, now) => sessions.deleteSession(sql, sessionId, now));
+    this.#traces.areLeft = true;
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
   }
 
@@ -103,6 +105,7 @@ export class SqliteStore implements Store {
   async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
     const { recursive = false } = options;
     const gone = await this.#write((sql, now) => branches.deleteBranch(sql, ref, recursive, now));
+    this.#traces.areLeft = true;
     for (const branchId of gone) this.#news.tell({ sessionId: ref.sessionId, branchId });
     return gone;
   }
@@ -182,7 +185,9 @@ export class SqliteStore implements Store {
   }
 
   async deleteContent(ref: BranchRef, contentId: string) {
-    return this.#write((sql) => contents.deleteContent(sql, ref, contentId));
+    const isDeleted = await this.#write((sql) => contents.deleteContent(sql, ref, contentId));
+    if (isDeleted) this.#traces.areLeft = true;
+    return isDeleted;
   }
 
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
@@ -191,7 +196,8 @@ export class SqliteStore implements Store {
 
   async maintain() {
     this.#checkOpen();
-    const maintenance = maintain(this.#sql, this.#commits);
+    const options = { busyTimeoutMs: this.#busyTimeoutMs, traces: this.#traces };
+    const maintenance = maintain(this.#sql, this.#commits, options);
     this.#underWay.add(maintenance);
     try {
       return await maintenance;
