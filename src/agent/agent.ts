@@ -125,11 +125,11 @@ export class Agent extends Sessions {
         await new Sessions(context).answer(ref, interactionId, answer);
       },
     };
-    const run = new Run(this.#context.ids.next(), work, options.signal);
+    const onUnread = (error: unknown) => this.#warn("A run failed, and nothing reads its result:", error);
+    const run = new Run(this.#context.ids.next(), work, options.signal, onUnread);
     const { runId } = run;
     this.#active.set(runId, { run, scope });
-    const done = () => this.#active.delete(runId);
-    run.result.then(done, done);
+    void run.whenOver().then(() => this.#active.delete(runId));
     return run;
   }
 
@@ -252,7 +252,7 @@ export class Agent extends Sessions {
   async #drain(drainMs: number): Promise<void> {
     const over = new AbortController();
     const ended = async () => {
-      while (this.#active.size > 0) await Promise.allSettled([...this.#active.values()].map(({ run }) => run.result));
+      while (this.#active.size > 0) await Promise.all([...this.#active.values()].map(({ run }) => run.whenOver()));
     };
     await Promise.race([ended(), this.#context.clock.sleep(drainMs, over.signal)]);
     over.abort();

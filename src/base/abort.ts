@@ -12,6 +12,14 @@ export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Prom
   });
 }
 
+/**
+ * Why work is called off: what a signal's `reason` is. An error, because that is what libraries that listen to signals
+ * expect, and one of the name that they know.
+ */
+export class AbortReason extends Error {
+  override readonly name = "AbortError";
+}
+
 export function isPromise<T>(value: T): value is T & PromiseLike<Awaited<T>> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }

@@ -9,7 +9,7 @@
 //   P5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
 //       reason, whatever it does or throws later.
 
-import { isPromise, untilAborted } from "../base/abort.ts";
+import { AbortReason, isPromise, untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import type { ToolOutput } from "../events/index.ts";
 import type { ModelRequest, ModelStream } from "../models/index.ts";
@@ -98,9 +98,8 @@ function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
       const { signal } = args[name === "afterTurn" ? 1 : 0] as { signal?: AbortSignal };
       return await (signal && isPromise(returned) ? untilAborted(signal, returned) : returned);
     } catch (error) {
-      // What a run throws to leave its work is an object and no Error, and Bough's own say enough.
-      const isEnding = typeof error === "object" && error !== null && !(error instanceof Error);
-      if (isEnding || BoughError.is(error)) throw error;
+      // What a run throws to leave its work goes on as it is, and Bough's own errors say enough.
+      if (error instanceof AbortReason || BoughError.is(error)) throw error;
       const said = error instanceof Error ? error.message : String(error);
       const sentence = `The middleware "${middleware}" failed in ${name}: ${said}`;
       throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });

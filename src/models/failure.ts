@@ -67,6 +67,12 @@ export function isRetryable(error: unknown): boolean {
   return [fields.type, fields.code, fields.message].some((said) => typeof said === "string" && passing.test(said));
 }
 
+/** The HTTP status that a provider refused the call with. */
+export function httpStatus(error: unknown): number | undefined {
+  const status = statusOf(fieldsOf(error));
+  return status !== undefined && status >= 400 && status < 600 ? status : undefined;
+}
+
 /** How long the provider asks to wait, if it does. */
 export function retryAfterMs(error: unknown, now: number): number | undefined {
   const headers = fieldsOf(error).responseHeaders as Fields | undefined;

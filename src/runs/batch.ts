@@ -5,6 +5,7 @@ import { untilAborted } from "../base/abort.ts";
 import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
+import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { type CallScope, outputOf, returned } from "./call.ts";
 import type { Span } from "./emit.ts";
@@ -28,7 +29,7 @@ export async function runBatch(turn: ActiveTurn, batch: Batch): Promise<ToolOutp
     iteration: turn.iterations,
     calls: batch.calls,
     skip(output) {
-      skipped = output;
+      skipped = fitting(output);
     },
   };
   await beforeTools?.(context);

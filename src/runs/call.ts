@@ -104,7 +104,7 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     },
   };
   await beforeToolCall?.(context);
-  if (blocked) return blocked;
+  if (blocked) return fitting(blocked);
   // From here on it is fixed: what was shown is what runs.
   const shown = context.input;
   let input = value;
@@ -113,14 +113,18 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;
   }
-  const work = () => {
+  let made: ToolOutput | undefined;
+  const work = async () => {
     // Only what runs here takes a slot; a client takes its time.
-    return tool.execute
+    made = await (tool.execute
       ? scope.slots(() => execute(pending, context, { shown, input }))
-      : askClient(scope, call, shown);
+      : askClient(scope, call, shown));
+    return made;
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
-  return afterToolCall ? await afterToolCall(context, output) : output;
+  const given = afterToolCall ? await afterToolCall(context, output) : output;
+  // What a hook gives in its place may be anything.
+  return given === made ? given : fitting(given);
 }
 
 async function execute(pending: Pending, hook: ToolCallContext, { shown, input }: CallInput): Promise<ToolOutput> {

@@ -1,16 +1,18 @@
-// The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; none of them is
-// an error of anybody.
+// The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; tools, hooks and
+// models see them as the `reason` of their signal.
 
+import { AbortReason } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 
 /** What an interruption says that gives no reason. */
 export const defaultReason = "interrupted";
 
-/** Somebody wants it to stop. */
-export class Interrupted {
+/** A caller wants it to stop. */
+export class Interrupted extends AbortReason {
   readonly reason: string;
 
-  constructor(reason = defaultReason) {
+  constructor(reason = defaultReason, options?: { cause?: unknown }) {
+    super(`The run was interrupted: ${reason}.`, options);
     this.reason = reason;
   }
 }
@@ -19,22 +21,27 @@ export class Interrupted {
 export const handedOver = "handed-over";
 
 /** The turn is left open for another run: a question waits for an answer, or this process is about to close. */
-export class Parked {
+export class Parked extends AbortReason {
   readonly reason: string;
 
   constructor(reason: string) {
+    super(`The run was parked: ${reason}.`);
     this.reason = reason;
   }
 }
 
 /** The branch belongs to another run now: nothing can be written any more. */
-export class Lost {
+export class Lost extends AbortReason {
   readonly error: unknown;
 
   constructor(error: unknown) {
+    super("The branch belongs to another run now.", { cause: error });
     this.error = error;
   }
 }
+
+/** The run is over. One for all runs: it is made for each otherwise, with a stack that no caller looks at. */
+export const ended = new Interrupted("ended");
 
 /** A run that was called off before it had a turn: nothing was written, so there is nothing to end or to resume. */
 export function notBegun(): BoughError {

@@ -7,6 +7,7 @@ import { callsOf } from "../events/index.ts";
 import type { IterationContext } from "../middleware/index.ts";
 import {
   describeError,
+  httpStatus,
   MessageAssembler,
   type ModelPart,
   type ModelRequest,
@@ -19,6 +20,7 @@ import type { BranchView } from "../projection/view.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { CallIds } from "./call-ids.ts";
 import type { Span } from "./emit.ts";
+import { seenOf } from "./keepable.ts";
 import { Partials } from "./partials.ts";
 
 /** What a model said, or a hook in its place. */
@@ -100,7 +102,7 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       turn.addUsage(usage);
       return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
     } catch (error) {
-      turn.partial = partialOf(id, assembler);
+      turn.partial = seenOf({ id, role: "assistant", content: assembler.content });
       // The signal tells an abort, whatever the provider throws for it.
       if (signal.aborted) throw signal.reason;
       const now = context.clock.now();
@@ -170,15 +172,10 @@ function shownOf(part: ModelPart, messageId: string): LiveDraft | undefined {
   }
 }
 
-/** What a person may have seen: texts and reasoning; calls that were not announced are left out. */
-function partialOf(id: string, { content }: MessageAssembler): NewMessage | undefined {
-  const seen = content.filter(({ type }) => type === "text" || type === "reasoning");
-  return seen.some(({ type }) => type === "text") ? { id, role: "assistant", content: seen, partial: true } : undefined;
-}
-
 function failed(error: unknown): BoughError {
   if (BoughError.is(error)) return error;
   const { message, code } = describeError(error);
-  const data = code === undefined ? {} : { code };
+  const status = httpStatus(error);
+  const data = { ...(code !== undefined && { code }), ...(status !== undefined && { status }) };
   return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
 }

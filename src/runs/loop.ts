@@ -11,6 +11,7 @@ import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
 import type { Span } from "./emit.ts";
 import { nextReply, type Reply } from "./iteration.ts";
+import { isRefusal, seenOf } from "./keepable.ts";
 import {
   isRepair,
   notCalled,
@@ -84,7 +85,7 @@ async function callAfter(
   calls: readonly ToolCallPart[],
   span: Span,
 ): Promise<ToolOutput[]> {
-  await turn.write(message);
+  await turn.write(message).catch((error) => keepSeen(turn, message, error));
   failpoint("run.reply.written");
   const { messages } = await openTurn(turn);
   return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
@@ -103,7 +104,7 @@ function isOnlyRead({ plan }: ActiveTurn, calls: readonly ToolCallPart[]): boole
 async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, span: Span): Promise<ToolOutput[]> {
   const { messages } = await openTurn(turn);
   // A copy, as the log will give it back: what a tool does to it is not done to what is written.
-  const { facts } = numberFrom(0, encodeDrafts([message]));
+  const { facts } = encodedAlone(turn, message);
   const asking = messageOf(facts[0] as Fact<"message.added">);
   const written = turn.log.writeAhead(message, turn.abort).then(
     () => failpoint("run.reply.written"),
@@ -111,6 +112,20 @@ async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, 
   );
   const batch = { messageId: asking.id, calls: callsOf(asking), isLeft: false, messages: [...messages, asking], span };
   return runBatch(turn, batch).finally(() => written);
+}
+
+function encodedAlone(turn: ActiveTurn, message: Draft<"message.added">) {
+  try {
+    return numberFrom(0, encodeDrafts([message]));
+  } catch (error) {
+    return keepSeen(turn, message, error);
+  }
+}
+
+/** A reply that the log refuses ends the turn; what a person may have seen of it is kept with the turn's end. */
+function keepSeen(turn: ActiveTurn, { id, role, content }: Draft<"message.added">, error: unknown): never {
+  if (isRefusal(error)) turn.partial = seenOf({ id, role, content });
+  throw error;
 }
 
 /** A turn that goes on has a place to come back to after each iteration, if that is asked for. */
@@ -140,7 +155,8 @@ async function answered(
     throw outputInvalid(read.problem);
   }
   const reply = messageDraft(turn, message, usageSince(before, turn.usage));
-  await turn.write(reply, messageDraft(turn, repairMessage(plan, read.problem)));
+  const repair = messageDraft(turn, repairMessage(plan, read.problem));
+  await turn.write(reply, repair).catch((error) => keepSeen(turn, reply, error));
   return undefined;
 }
 
@@ -199,7 +215,7 @@ async function openTurn(turn: ActiveTurn): Promise<{ messages: readonly Message[
 }
 
 /** With what it used, which a run that takes the turn up adds to its own. */
-function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}) {
+function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}): Draft<"message.added"> {
   const stamp = { ...turn.stamp(), ...(id !== undefined && { id }) };
   const used = Object.keys(usage).length > 0 && { usage };
   return { ...stamp, type: "message.added", turnId: turn.turnId, ...message, ...used } as never;

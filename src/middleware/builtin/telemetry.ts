@@ -3,6 +3,7 @@
 //   T1. A run's trace begins with the first hook that is called: a run that takes a turn up gets no beforeTurn.
 //   T2. It ends with the turn, or when the run's signal aborts, because a run that is parked or lost gets no afterTurn.
 
+import { AbortReason } from "../../base/abort.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { ToolOutput } from "../../events/index.ts";
 import type { ModelRequest } from "../../models/index.ts";
@@ -110,8 +111,9 @@ async function tracedTool(
     if (isError && !trace.isFailed(span)) noteError(span, "tool_error", "The tool gave an error.");
     return output;
   } catch (error) {
-    // A run that leaves its work (interrupted, parked) throws what is no error.
-    if (error instanceof Error && !context.signal.aborted) noteFailure(span, error);
+    // A run that leaves its work (interrupted, parked) has not failed.
+    const hasFailed = error instanceof Error && !(error instanceof AbortReason);
+    if (hasFailed && !context.signal.aborted) noteFailure(span, error);
     throw error;
   } finally {
     trace.close(span);
