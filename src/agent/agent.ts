@@ -5,7 +5,7 @@ import { untilAborted, withGrace } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId, randomIds } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import { freezeJson, type JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -350,7 +350,8 @@ function settingsOf(
   const { onIterations: _onIterations, ...numbers } = limits ?? {};
   return {
     ...own,
-    stamp: { ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 },
+    // Every event has it.
+    stamp: freezeJson({ ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 }),
     random,
     limits: checkLimits({ ...defaultLimits, ...numbers }),
     retry: { ...defaultRetry, ...retry },

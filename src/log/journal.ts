@@ -2,7 +2,9 @@
 //   J1. A fact is encoded, and so checked, before anything is written.
 //   J2. Listeners hear of facts after the store has acknowledged them, never before.
 //   J3. A lost answer is safe: appending the same drafts again returns the first result.
+//   J4. What is in a fact never changes: views, events and callers share it.
 
+import { freezeJson } from "../base/json.ts";
 import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
 import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
 
@@ -38,7 +40,7 @@ export class Journal {
 
   async read(ref: BranchRef, options?: ReadOptions): Promise<Facts> {
     const stored = await this.#store.read(ref, options);
-    return { facts: stored.map((event) => codec.decode(event)), size: sizeOf(stored) };
+    return { facts: stored.map((event) => still(codec.decode(event))), size: sizeOf(stored) };
   }
 
   /** Returns a function that stops it. */
@@ -65,11 +67,20 @@ export function encodeDrafts(drafts: readonly Draft[]): Encoding {
   return { events, facts };
 }
 
-/** What was written, as a replay would see it, now that its place is known. Nobody else holds a part of it. */
+/** What was written, as a replay would see it, now that its place is known. */
 export function numberFrom(first: number, { events, facts }: Encoding): Facts {
   const numbered = facts as readonly ({ seq: number } & (Fact | UnknownFact))[];
-  for (const [i, fact] of numbered.entries()) fact.seq = first + i;
+  for (const [i, fact] of numbered.entries()) {
+    fact.seq = first + i;
+    still(fact);
+  }
   return { facts: numbered, size: sizeOf(events) };
+}
+
+/** J4. The fact itself is copied into events and messages; what is in it is shared by them. */
+function still<F extends Encoded["fact"]>(fact: F): F {
+  for (const key in fact) freezeJson(fact[key]);
+  return fact;
 }
 
 function sizeOf(events: readonly NewEvent[]): number {

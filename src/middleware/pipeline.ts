@@ -42,6 +42,8 @@ export interface Pipeline {
   readonly afterToolCall: ((context: ToolCallContext, output: ToolOutput) => Promise<ToolOutput>) | undefined;
   readonly onError: Hook<[ToolCallContext, unknown]> | undefined;
   readonly beforeFork: Hook<[ForkContext]> | undefined;
+  /** Whether hooks may change a request in place, before the iteration and around each attempt: they get their own. */
+  readonly changesRequest: { readonly before: boolean; readonly around: boolean };
   /** Everything that is declared, each handle once. */
   readonly state: readonly StateHandle[];
   /** What each brings, in the order of the list. */
@@ -70,9 +72,21 @@ export function buildPipeline(list: readonly Middleware[]): Pipeline {
     afterToolCall: passOn(hooksOf(list, "afterToolCall").reverse()),
     onError: unheard(hooksOf(list, "onError").reverse()),
     beforeFork: oneByOne(hooksOf(list, "beforeFork")),
+    changesRequest: {
+      before: list.some((each) => each.beforeIteration && !readers.has(each)),
+      around: list.some((each) => each.wrapModelCall && !readers.has(each)),
+    },
     state: declaredState(list),
     tools: list.flatMap(({ tools }) => (tools ? [tools] : [])),
   };
+}
+
+const readers = new WeakSet<Middleware>();
+
+/** Says that a middleware changes no request in place, so that none is copied for it. */
+export function readsRequests(middleware: Middleware): Middleware {
+  readers.add(middleware);
+  return middleware;
 }
 
 type HookName = Exclude<keyof Middleware, "name" | "state" | "tools">;

@@ -49,7 +49,8 @@ export async function outputOf(scope: CallScope, call: ToolCallPart): Promise<To
   if (form) return takeOutput(form, call);
   const tool = turn.plan.tools.get(call.toolName);
   if (!tool) return problems.unknownTool(call.toolName, [...turn.plan.tools.keys()]);
-  const parsed = await tool.parse(call.input);
+  // A schema may pass on what it is given, and a tool may write on that.
+  const parsed = await tool.parse(copyJson(call.input));
   if ("problem" in parsed) return problems.invalidInput(call.toolName, parsed.problem);
   const pending = { scope, call, tool, starts: startsOf(scope, call) };
   const settled = await reconciled(pending, parsed.value);

@@ -2,6 +2,7 @@
 
 import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
+import { copyPlain } from "../base/json.ts";
 import { type Draft, type Fact, type Message, type NewMessage, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
 import { describeError } from "../models/index.ts";
@@ -41,11 +42,11 @@ export interface RunResult<Output = unknown> {
 export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult> {
   const { reason, message, output } = finish;
   const written = await turnMessages(turn);
-  const messages = withLast(turn, written, message);
-  const text = textOf(messages.findLast(({ role }) => role === "assistant") ?? { content: "" });
+  const text = textOf(message ?? written.findLast(({ role }) => role === "assistant") ?? { content: "" });
   // Until it is written, it is what a person may have seen of a turn that could still fail.
   turn.partial = message;
-  await summarise(turn, { status: "completed", reason, text, messages });
+  const messages = () => withLast(turn, written, message);
+  await summarise(turn, { status: "completed", reason, text }, messages);
   const close = { ...closing(turn), reason, ...(message && { messages: [message] }) };
   const { persistAfterTurn } = turn.plan;
   const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
@@ -67,10 +68,10 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
   const error = isInterrupted ? undefined : withLost(failureOf(cause), last.lost);
   const reason = isInterrupted ? cause.reason : error!.code;
   const written = await turnMessages(turn);
-  const messages = answerDangling(withLast(turn, written, last.message));
+  const messages = () => answerDangling(withLast(turn, written, last.message));
   const text = textOf(last.message ?? { content: "" });
   if (error) report(turn, "run", error);
-  await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch((failure) =>
+  await summarise(turn, { status, reason, text, ...(error && { error }) }, messages).catch((failure) =>
     report(turn, "middleware", failure),
   );
   const end = { status, reason, ...(error && { error: errorOf(error) }) } as const;
@@ -153,9 +154,9 @@ async function summarise(
     status: "completed" | "interrupted" | "failed";
     reason: string;
     text: string;
-    messages: readonly Message[];
     error?: unknown;
   },
+  messages: () => readonly Message[],
 ): Promise<void> {
   const { afterTurn } = turn.plan.pipeline;
   if (!afterTurn || turn.isSummarised) return;
@@ -163,7 +164,8 @@ async function summarise(
   const { iterations, usage, context } = turn;
   const grace = withGrace(turn.signal, context.clock);
   const { signal } = grace;
-  await afterTurn(turn.hook, { ...end, iterations, usage, signal }).finally(() => grace.stop());
+  const summary = { ...end, messages: messages(), iterations, usage: { ...usage }, signal };
+  await afterTurn(turn.hook, summary).finally(() => grace.stop());
 }
 
 /** The turn's messages as they are in the log. */
@@ -172,11 +174,11 @@ async function turnMessages(turn: ActiveTurn): Promise<Message[]> {
   return open?.id === turn.turnId ? open.messages.slice() : [];
 }
 
-/** The turn's messages with the one that is about to be written. */
+/** The turn's messages with the one that is about to be written: a copy of it, which hooks may do anything to. */
 function withLast(turn: ActiveTurn, written: readonly Message[], last: NewMessage | undefined): Message[] {
   if (!last) return written.slice();
   const { id = "" } = last;
-  return [...written, { ...last, id, turnId: turn.turnId, createdAt: turn.context.clock.now() }];
+  return [...written, { ...copyPlain(last), id, turnId: turn.turnId, createdAt: turn.context.clock.now() }];
 }
 
 function messagesIn(facts: readonly Fact[]): Message[] {
@@ -185,7 +187,7 @@ function messagesIn(facts: readonly Fact[]): Message[] {
 
 function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
   const { held, iterations, usage } = turn;
-  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage };
+  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage: { ...usage } };
 }
 
 /** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */

@@ -11,6 +11,7 @@ import {
   MessageAssembler,
   type ModelPart,
   type ModelRequest,
+  ownRequest,
   retryDelay,
   streamModel,
   toPrompt,
@@ -48,7 +49,7 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   const context: IterationContext = {
     ...turn.hook,
     iteration: turn.iterations,
-    request,
+    request: pipeline.changesRequest.before ? ownRequest(request) : request,
     get isAnswered() {
       return answered !== undefined;
     },
@@ -128,10 +129,12 @@ async function hear(
 ): Promise<void> {
   const { signal, emitter, plan } = turn;
   const ids = new CallIds(id, earlier);
-  const { wrapModelCall } = plan.pipeline;
+  const { wrapModelCall, changesRequest } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
-  const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
+  // Its own for each attempt: what a hook changes in it holds for that one.
+  const own = changesRequest.around ? ownRequest(request) : request;
+  const stream = wrapModelCall ? wrapModelCall(turn.hook, own, next) : next(request);
   for await (const given of stream) {
     if (signal.aborted) throw signal.reason;
     if (given.type === "error") throw given.error;

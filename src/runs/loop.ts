@@ -1,6 +1,7 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
+import { copyPlain } from "../base/json.ts";
 import type { Draft, Fact, Message, NewMessage, ToolCallPart, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
@@ -88,7 +89,7 @@ async function callAfter(
   await turn.write(message).catch((error) => keepSeen(turn, message, error));
   failpoint("run.reply.written");
   const { messages } = await openTurn(turn);
-  return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
+  return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages: messages.slice(), span });
 }
 
 /** Whether nobody needs a record that the calls are about to begin: running them again changes nothing. */
@@ -189,7 +190,7 @@ async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const calls = callsOf(message).filter(({ toolCallId }) => !given.has(toolCallId));
   if (calls.length > 0) {
     const span = turn.emitter.span();
-    await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
+    await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages: messages.slice(), span });
   }
   const finish = await outputGiven(turn, message.id);
   if (!finish && calls.length > 0) await nameIteration(turn);
@@ -221,6 +222,7 @@ function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: U
   return { ...stamp, type: "message.added", turnId: turn.turnId, ...message, ...used } as never;
 }
 
+/** A copy: it may not be written yet, and what a hook does to it is not done to what will be. */
 function asMessage(turn: ActiveTurn, message: Reply["message"]): Message {
-  return { ...message, createdAt: turn.context.clock.now(), turnId: turn.turnId };
+  return { ...copyPlain(message), createdAt: turn.context.clock.now(), turnId: turn.turnId };
 }

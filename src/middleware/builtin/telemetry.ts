@@ -7,6 +7,7 @@ import { AbortReason } from "../../base/abort.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { ToolOutput } from "../../events/index.ts";
 import type { ModelRequest } from "../../models/index.ts";
+import { readsRequests } from "../pipeline.ts";
 import type { HookContext, Middleware, ToolCallContext, TurnSummary } from "../port.ts";
 import { noteError, noteFailure, RunTrace } from "./run-trace.ts";
 import { numbers, providerName, tracedChat } from "./traced-chat.ts";
@@ -25,7 +26,7 @@ export interface TelemetryOptions {
 /** Traces every turn, model call and tool call with OpenTelemetry. */
 export function telemetry({ tracer, recordContent = false, clock = systemClock }: TelemetryOptions = {}): Middleware {
   const traces = new Traces(tracer);
-  return {
+  return readsRequests({
     name: "telemetry",
     async beforeIteration(context) {
       const trace = await traces.of(context);
@@ -49,7 +50,7 @@ export function telemetry({ tracer, recordContent = false, clock = systemClock }
       noteTurn(trace.turn, turn);
       trace.end();
     },
-  };
+  });
 }
 
 /** The traces of the runs under way. */
