@@ -107,6 +107,11 @@ export class Agent extends Sessions {
     });
   }
 
+  /** Whether its turns are saved as they complete. */
+  get persistAfterTurn(): boolean {
+    return this.#settings.persistAfterTurn;
+  }
+
   /**
    * Runs a turn on a branch: with input a new one, without input the one that was left open. Without a scope nothing is
    * stored.

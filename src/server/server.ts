@@ -61,6 +61,7 @@ export class Server {
   /** Use `createServer`. */
   constructor(options: ServerOptions) {
     const { auth, hosts = ["localhost", "127.0.0.1", "[::1]"], origins = [], clock = systemClock } = options;
+    checkSaving(options);
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
     this.isNamed = options.hosts !== undefined;
@@ -248,6 +249,15 @@ export class Server {
       (this.#options.logger ?? console).warn("A request failed:", error);
     }
     return problemResponse(problem);
+  }
+}
+
+/** A client has no way to save what its run leaves staged. */
+function checkSaving({ agents = {} }: ServerOptions): void {
+  for (const [id, agent] of Object.entries(agents)) {
+    if (agent.persistAfterTurn !== false) continue;
+    const sentence = `Agent "${id}" has persistAfterTurn: false, but nothing behind a server saves its turns. Leave it out.`;
+    throw new BoughError("invalid_argument", sentence, { data: { agentId: id } });
   }
 }
 

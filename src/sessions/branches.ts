@@ -20,6 +20,7 @@ import {
 import { removeUnheld, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
+import { Staging } from "./staging.ts";
 import { needBranch } from "./views.ts";
 
 /** What a person says about a branch. */
@@ -98,7 +99,8 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Placed
 
 /**
  * The branch now, or as it was at a position. Complete turns that nobody saved are discarded when the branch is loaded
- * now, unless a run is active on it or a later turn, which builds on them, waits to be resumed.
+ * now, unless whoever staged them still has them in hand, a run is active on it, or a later turn, which builds on them,
+ * waits to be resumed.
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
@@ -109,7 +111,9 @@ export async function loadBranch(context: Context, scope: Scope, options: { at?:
     return pictureBranch(describeBranch(record), await context.views.loadAt(ref, at));
   }
   const { record, view } = await context.views.load(ref);
-  if (view.staged.length === 0 || view.open) return pictureBranch(describeBranch(record), view);
+  const { stagedBy } = record.header as RowHeader;
+  const isKept = view.staged.length === 0 || view.open || Staging.isInHand(stagedBy, context.owner());
+  if (isKept) return pictureBranch(describeBranch(record), view);
   await discardStaged(context, ref);
   return holdBranch(context, ref);
 }

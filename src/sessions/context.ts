@@ -3,6 +3,7 @@ import { type Ids, randomIds } from "../base/ids.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
+import { Staging } from "./staging.ts";
 import { Views } from "./views.ts";
 
 /** What every command works with. */
@@ -14,6 +15,8 @@ export interface Context {
   readonly ids: Ids;
   /** The name under which this process claims runs; asked for when it is first needed, since most readers claim nothing. */
   readonly owner: () => string;
+  /** Under which complete turns wait to be saved. */
+  readonly staging: Staging;
 }
 
 export interface SessionsOptions {
@@ -27,7 +30,7 @@ export function createContext(store: Store, options: SessionsOptions): Context {
   const { clock = systemClock, ids = randomIds } = options;
   const owner = () => options.owner ?? processOwner();
   const journal = new Journal(store);
-  return { store, journal, views: new Views(store, journal), clock, ids, owner };
+  return { store, journal, views: new Views(store, journal), clock, ids, owner, staging: new Staging(owner) };
 }
 
 /** A session and one of its branches; the branch may be left out while the session has only one. */

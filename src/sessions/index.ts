@@ -26,7 +26,7 @@ export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
 export type { LogEvent, MessagePage } from "./history.ts";
-export type { SessionAndBranch } from "./objects.ts";
+export type { SavedSessionAndBranch, SessionAndBranch } from "./objects.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
 export type { ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
@@ -99,7 +99,10 @@ export class Sessions {
     return branches.createBranch(this.#context, sessionId, details);
   }
 
-  /** The branch with its messages and state, now or at an earlier position; complete turns nobody saved are discarded. */
+  /**
+   * The branch with its messages and state, now or at an earlier position. Complete turns that wait to be saved are
+   * discarded when whoever staged them is closed or gone.
+   */
   loadBranch(sessionId: string, branchId?: string, options: { at?: number } = {}): Promise<Branch> {
     return branches.loadBranch(this.#context, scopeOf(sessionId, branchId), options);
   }
@@ -174,8 +177,8 @@ export class Sessions {
     return objects.loadSessionAndBranch(this.#context, scopeOf(sessionId, branchId));
   }
 
-  /** Saves the session's changed metadata and state and the branch's complete turns that wait. */
-  saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SessionAndBranch> {
+  /** Saves the session's changed metadata and state and the branch's complete turns that wait; `savedTurns` says which. */
+  saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SavedSessionAndBranch> {
     return objects.saveSessionAndBranch(this.#context, { session, branch });
   }
 
@@ -270,6 +273,7 @@ export class Sessions {
 
   /** Finishes what is under way and closes the store. */
   async close(): Promise<void> {
+    this.#context.staging.close();
     await this.#context.views.settle();
     await this.#context.store.close();
   }

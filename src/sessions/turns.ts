@@ -116,17 +116,13 @@ export async function appendTurn(
   return { turnId, facts: written?.facts ?? [] };
 }
 
-/** Commits the complete turns that wait on the branch; `nothing_to_save` when there are none. */
-export async function saveBranch(context: Context, scope: Scope): Promise<void> {
+/** Commits the complete turns that wait on the branch and returns their ids; an empty list when none waits. */
+export async function saveBranch(context: Context, scope: Scope): Promise<readonly string[]> {
   const ref = await resolveBranch(context, scope);
   const written = await whileFree(context, ref, (view) =>
     view.staged.map(({ id: turnId }) => ({ ...stamp(context), type: "turn.committed", turnId }) as const),
   );
-  if (!written) {
-    throw new BoughError("nothing_to_save", `Branch "${ref.branchId}" has no turn that waits to be saved.`, {
-      data: { ...ref },
-    });
-  }
+  return (written?.facts ?? []).flatMap((fact) => (fact.type === "turn.committed" ? [fact.turnId] : []));
 }
 
 /**
@@ -269,7 +265,8 @@ export class HeldTurn implements TurnWriter {
   }
 
   stage(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
-    return this.#close(close, { ...completed(this.#context, this.turnId, close), type: "turn.staged" });
+    const last = { ...completed(this.#context, this.turnId, close), type: "turn.staged" } as const;
+    return this.#close(close, last, { stagedBy: this.#context.staging.name });
   }
 
   end(close: TurnClose & TurnFailure) {
@@ -290,15 +287,15 @@ export class HeldTurn implements TurnWriter {
   }
 
   /** Results that are still on their way are part of what is closed. */
-  async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
+  async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft, header?: JsonObject) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
     const drafts: Draft[] = [];
     addMessages(drafts, this.#context, this.turnId, close.messages ?? []);
     drafts.push(...closeDrafts(this.#context, this.turnId, close), last);
-    return await this.#write(drafts, { release: true });
+    return await this.#write(drafts, { release: true, ...(header && { header }) });
   }
 
-  async #write(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+  async #write(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
     this.#checkOpen();
     const writing = this.#append(drafts, options);
     this.#inFlight.add(writing);
@@ -309,12 +306,12 @@ export class HeldTurn implements TurnWriter {
     }
   }
 
-  async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+  async #append(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
     const view = this.#cachedView() ?? (await this.view());
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
     checkNew(this.#context, this.ref, view, drafts);
-    const header = turnPatch(view, drafts);
+    const header = options.header ? { ...turnPatch(view, drafts), ...options.header } : turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { epoch, header, release: options.release });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
     if (options.release) this.#closed = true;
@@ -324,6 +321,12 @@ export class HeldTurn implements TurnWriter {
   #checkOpen() {
     if (this.#closed) throw refuse.epochStale(this.ref, this.claim.epoch);
   }
+}
+
+interface Writing {
+  readonly release?: true;
+  /** Keys of the branch's row beside those that the facts change. */
+  readonly header?: JsonObject;
 }
 
 /** Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. */
