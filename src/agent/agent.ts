@@ -38,6 +38,7 @@ import { type Context, createContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
 import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/open-store.ts";
+import { checkAgentOptions, checkRunOptions, isSignal } from "./check-options.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
@@ -81,6 +82,7 @@ export class Agent extends Sessions {
   /** Use `createAgent`. */
   constructor(options: AgentOptions) {
     checkOptions(options);
+    checkAgentOptions(options);
     const { clock = systemClock, ids = randomIds, owner, id, name } = options;
     const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...(owner && { owner }) });
     super(context);
@@ -131,7 +133,8 @@ export class Agent extends Sessions {
       },
     };
     const onUnread = (error: unknown) => this.#warn("A run failed, and nothing reads its result:", error);
-    const run = new Run(this.#context.ids.next(), work, options.signal, onUnread);
+    const signal = isSignal(options?.signal) ? options.signal : undefined;
+    const run = new Run(this.#context.ids.next(), work, signal, onUnread);
     const { runId } = run;
     this.#active.set(runId, { run, scope });
     void run.whenOver().then(() => this.#active.delete(runId));
@@ -282,7 +285,9 @@ export class Agent extends Sessions {
   }
 
   /** Where a run takes place; without a scope, on a session of its own that goes with it. */
-  async #scopeOf({ sessionId, branchId, branch, questions }: RunOptions): Promise<Place> {
+  async #scopeOf(options: RunOptions): Promise<Place> {
+    checkRunOptions(options);
+    const { sessionId, branchId, branch, questions } = options;
     if (branch) return { context: this.#context, ref: refOf(branch) };
     if (sessionId !== undefined) {
       const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };

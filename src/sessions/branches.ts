@@ -17,6 +17,7 @@ import {
   placeBranch,
   treeOf,
 } from "./branch.ts";
+import { checkMethod, checkScope } from "./check-options.ts";
 import { removeUnheld, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
@@ -41,6 +42,7 @@ export interface BranchPatch {
 
 /** The branch meant by a scope that may leave it out. */
 export async function resolveBranch({ store }: Context, scope: Scope): Promise<BranchRef> {
+  checkScope(scope);
   checkId(scope.sessionId, "session");
   const { sessionId, branchId } = scope;
   if (branchId !== undefined) {
@@ -68,6 +70,7 @@ export async function createBranch(
 ): Promise<BranchInfo> {
   checkId(sessionId, "session");
   checkId(branchId, "branch");
+  checkMethod("createBranch", details);
   const named = newDetails({ name: branchId, ...details });
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
@@ -104,6 +107,7 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Placed
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
+  checkMethod("loadBranch", options);
   if (options.at !== undefined) {
     const record = await needBranch(context.store, ref);
     const { at } = options;
@@ -127,6 +131,7 @@ export async function holdBranch(context: Context, ref: BranchRef): Promise<Bran
 export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
+  checkMethod("updateBranch", patch);
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
   for (;;) {
@@ -150,6 +155,7 @@ export async function deleteBranch(
 ): Promise<readonly string[]> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
+  checkMethod("deleteBranch", options);
   if (ref.branchId === mainBranch) {
     throw new BoughError("branch_protected", `Branch "${mainBranch}" can't be deleted; delete the session instead.`, {
       data: { ...ref },

@@ -7,6 +7,7 @@ import { type BranchRef, type CheckpointRecord, refuse } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import type { Branch, BranchInfo } from "./branch.ts";
 import { loadBranch, resolveBranch } from "./branches.ts";
+import { checkMethod } from "./check-options.ts";
 import type { Context, Scope } from "./context.ts";
 import { type ForkRequest, forkBranch, revertBranch } from "./fork.ts";
 import type { Retention } from "./retention.ts";
@@ -48,6 +49,7 @@ export async function saveCheckpoint(
   scope: Scope,
   request: CheckpointRequest = {},
 ): Promise<Checkpoint> {
+  checkMethod("saveCheckpoint", request);
   const ref = await resolveBranch(context, scope);
   const { id = context.ids.next(), label, step, source = "manual", seq, retention } = request;
   checkId(id, "checkpoint");
@@ -101,6 +103,7 @@ export async function loadAtCheckpoint(
   options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
   fork: (request: ForkRequest) => Promise<BranchInfo> = (request) => forkBranch(context, request),
 ): Promise<Branch> {
+  checkMethod("loadAtCheckpoint", options);
   const ref = await resolveBranch(context, scope);
   const { checkpoint, newer } = await findCheckpoint(context, ref, checkpointId);
   const { view } = await context.views.load(ref);

@@ -4,6 +4,7 @@ import { BoughError } from "../base/errors.ts";
 import { encodeJson, metadataLimits } from "../base/json.ts";
 import type { ContentRecord } from "../log/store.ts";
 import { resolveBranch } from "./branches.ts";
+import { checkMethod } from "./check-options.ts";
 import type { Context, Scope } from "./context.ts";
 
 /** How messages refer to stored content. */
@@ -20,6 +21,7 @@ export interface NewContent {
 }
 
 export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
+  checkMethod("putContent", content);
   const { mediaType = "application/octet-stream", name } = content;
   if (!(content.bytes instanceof Uint8Array)) {
     throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");

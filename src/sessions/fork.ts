@@ -9,6 +9,7 @@ import type { BranchView } from "../projection/index.ts";
 import { stateOf } from "../projection/view.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
 import { type BranchDetails, newDetails, resolveBranch } from "./branches.ts";
+import { checkMethod } from "./check-options.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
@@ -52,6 +53,7 @@ export interface ForkPlan {
 export type ForkChange = (plan: ForkPlan) => Promise<{ state: JsonObject; metadata: JsonObject }>;
 
 export async function forkBranch(context: Context, request: ForkRequest, change?: ForkChange): Promise<BranchInfo> {
+  checkMethod("forkBranch", request);
   const source = await resolveBranch(context, request);
   const { newBranchId = context.ids.next(), state = "fork-point" } = request;
   checkId(newBranchId, "branch");
@@ -103,6 +105,7 @@ export async function forkBranch(context: Context, request: ForkRequest, change?
 }
 
 export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
+  checkMethod("revertBranch", request);
   const ref = await resolveBranch(context, request);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
   await whileFree(context, ref, async (view) => {

@@ -12,6 +12,7 @@ import {
 import { type BranchRef, checkRead, type ReadOptions } from "../log/index.ts";
 import { emptyView, fold } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
+import { checkMethod } from "./check-options.ts";
 import type { Context, Scope } from "./context.ts";
 import { needBranch } from "./views.ts";
 
@@ -19,6 +20,7 @@ import { needBranch } from "./views.ts";
 export type LogEvent = KeptEvent | UnknownEvent;
 
 export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
+  checkMethod("events", options);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { facts } = await context.journal.read(ref, options);
@@ -34,6 +36,7 @@ export async function* watchEvents(
   scope: Scope,
   options: { after?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<LogEvent> {
+  checkMethod("watch", options);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const left = new AbortController();
@@ -69,6 +72,7 @@ export async function readMessages(
   scope: Scope,
   options: { last?: number; before?: number } = {},
 ): Promise<MessagePage> {
+  checkMethod("messages", options);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;

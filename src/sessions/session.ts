@@ -4,6 +4,7 @@ import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
+import { checkMethod } from "./check-options.ts";
 import { removeUnheld } from "./claims.ts";
 import type { Context } from "./context.ts";
 
@@ -40,6 +41,7 @@ export async function createSession(
   id: string | undefined,
   given: SessionPatch,
 ): Promise<Session> {
+  checkMethod("createSession", given);
   const sessionId = id ?? ids.next();
   checkId(sessionId, "session");
   const { metadata = {}, state = {} } = checkedPatch(given);
@@ -64,6 +66,7 @@ export async function getSession({ store }: Context, sessionId: string): Promise
 }
 
 export async function listSessions({ store }: Context, query: SessionQuery): Promise<SessionList> {
+  checkMethod("listSessions", query);
   checkQuery(query);
   const { sessions, cursor } = await store.listSessions(query);
   return { sessions: sessions.map(describeSession), ...(cursor !== undefined && { cursor }) };
@@ -76,6 +79,7 @@ export async function updateSession(
   options: { expectedVersion?: number } = {},
 ): Promise<Session> {
   checkId(sessionId, "session");
+  checkMethod("updateSession", patch);
   return describeSession(await store.updateSession(sessionId, checkedPatch(patch), options));
 }
 

@@ -12,6 +12,7 @@ import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
+import { checkMethod } from "./check-options.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
@@ -81,6 +82,7 @@ export async function beginTurn(
   input: string | readonly NewMessage[],
   options: TurnOptions = {},
 ): Promise<TurnWriter> {
+  checkMethod("beginTurn", options);
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
   const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input), onCached: true };
@@ -89,6 +91,7 @@ export async function beginTurn(
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
 export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
+  checkMethod("resumeTurn", options);
   const ref = await resolveBranch(context, scope);
   const by = { ...options, runId: options.runId ?? context.ids.next() };
   return holdTurn(context, ref, by, (view) => {
@@ -105,6 +108,7 @@ export async function appendTurn(
   messages: readonly NewMessage[],
   close: TurnClose & TurnOptions = {},
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
+  checkMethod("appendTurn", close);
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
   const written = await whileFree(context, ref, (view) => {
