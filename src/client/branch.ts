@@ -2,7 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BoughEvent, KeptEvent, UnknownEvent } from "../events/index.ts";
+import type { BoughEvent, Fact, UnknownFact } from "../events/index.ts";
 import type {
   BranchBody,
   CheckpointBody,
@@ -53,10 +53,10 @@ export class BranchHandle {
     return this.#http.json("GET", `${this.#ofAgent}/state`, { query: { last }, ...(signal && { signal }) });
   }
 
-  /** A page of the branch's kept events. */
-  async events(page: { after?: number; limit?: number } = {}): Promise<(KeptEvent | UnknownEvent)[]> {
+  /** A page of the branch's kept events, as the log keeps them. */
+  async events(page: { after?: number; limit?: number } = {}): Promise<(Fact | UnknownFact)[]> {
     const query = { after: page.after, limit: page.limit };
-    const body = await this.#http.json<{ events: (KeptEvent | UnknownEvent)[] }>("GET", `${this.#path}/events`, {
+    const body = await this.#http.json<{ events: (Fact | UnknownFact)[] }>("GET", `${this.#path}/events`, {
       query,
     });
     return body.events;

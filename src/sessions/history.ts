@@ -16,15 +16,22 @@ import { checkMethod } from "./check-options.ts";
 import type { Context, Scope } from "./context.ts";
 import { needBranch } from "./views.ts";
 
+/** A fact as the log keeps it: its place, its id, its time and its payload. Where it lies is what was asked for. */
+export type LogFact = Fact | UnknownFact;
+
 /** A fact with its address, as subscribers see it. */
 export type LogEvent = KeptEvent | UnknownEvent;
 
-export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
+export async function readFacts(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogFact[]> {
   checkMethod("events", options);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
-  const { facts } = await context.journal.read(ref, options);
-  return facts.map((fact) => address(ref, fact));
+  return [...(await context.journal.read(ref, options)).facts];
+}
+
+/** The same for a live stream, which is told whose they are. */
+export async function readEvents(context: Context, ref: BranchRef, options: ReadOptions = {}): Promise<LogEvent[]> {
+  return (await readFacts(context, ref, options)).map((fact) => address(ref, fact));
 }
 
 /**

@@ -25,7 +25,7 @@ export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
-export type { LogEvent, MessagePage } from "./history.ts";
+export type { LogEvent, LogFact, MessagePage } from "./history.ts";
 export type { SavedSessionAndBranch, SessionAndBranch } from "./objects.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
@@ -249,12 +249,12 @@ export class Sessions {
 
   // The log
 
-  /** A page of the branch's events. */
-  events(scope: Scope, options: ReadOptions = {}): Promise<history.LogEvent[]> {
-    return history.readEvents(this.#context, scope, options);
+  /** A page of the branch's events as the log keeps them: without the routing that live events carry. */
+  events(scope: Scope, options: ReadOptions = {}): Promise<history.LogFact[]> {
+    return history.readFacts(this.#context, scope, options);
   }
 
-  /** Every event after a position, each once and in order, and then those to come. */
+  /** Every event after a position with its address, each once and in order, and then those to come. */
   watch(scope: Scope, options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<history.LogEvent> {
     return history.watchEvents(this.#context, scope, options);
   }
