@@ -3,6 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
@@ -17,9 +18,8 @@ import {
   placeBranch,
   treeOf,
 } from "./branch.ts";
-import { checkMethod, checkScope } from "./check-options.ts";
 import { removeUnheld, whileFree } from "./claims.ts";
-import type { Context, Scope } from "./context.ts";
+import { type Context, checkScope, type Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
 import { Staging } from "./staging.ts";
 import { needBranch } from "./views.ts";
@@ -39,6 +39,12 @@ export interface BranchPatch {
   readonly tags?: string[] | null;
   readonly metadata?: JsonObject;
 }
+
+const details = { name: true, description: true, tags: true, metadata: true } as const;
+const createBranchKeys = optionKeys<BranchDetails>(details);
+const updateBranchKeys = optionKeys<BranchPatch>(details);
+const loadBranchKeys = optionKeys<{ at?: number }>({ at: true });
+const deleteBranchKeys = optionKeys<{ recursive?: boolean }>({ recursive: true });
 
 /** The branch meant by a scope that may leave it out. */
 export async function resolveBranch({ store }: Context, scope: Scope): Promise<BranchRef> {
@@ -70,7 +76,7 @@ export async function createBranch(
 ): Promise<BranchInfo> {
   checkId(sessionId, "session");
   checkId(branchId, "branch");
-  checkMethod("createBranch", details);
+  checkOptions("The options of createBranch", details, createBranchKeys);
   const named = newDetails({ name: branchId, ...details });
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
@@ -107,7 +113,7 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Placed
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
-  checkMethod("loadBranch", options);
+  checkOptions("The options of loadBranch", options, loadBranchKeys);
   if (options.at !== undefined) {
     const record = await needBranch(context.store, ref);
     const { at } = options;
@@ -131,7 +137,7 @@ export async function holdBranch(context: Context, ref: BranchRef): Promise<Bran
 export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
-  checkMethod("updateBranch", patch);
+  checkOptions("The options of updateBranch", patch, updateBranchKeys);
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
   for (;;) {
@@ -155,7 +161,7 @@ export async function deleteBranch(
 ): Promise<readonly string[]> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
-  checkMethod("deleteBranch", options);
+  checkOptions("The options of deleteBranch", options, deleteBranchKeys);
   if (ref.branchId === mainBranch) {
     throw new BoughError("branch_protected", `Branch "${mainBranch}" can't be deleted; delete the session instead.`, {
       data: { ...ref },

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Ids, randomIds } from "../base/ids.ts";
+import { checkSpelling, optionKeys } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
@@ -37,4 +38,11 @@ export function createContext(store: Store, options: SessionsOptions): Context {
 export interface Scope {
   readonly sessionId: string;
   readonly branchId?: string;
+}
+
+const scopeKeys = optionKeys<Scope>({ sessionId: true, branchId: true });
+
+/** A scope may be a larger object, such as a run that was left; but not one whose ids are misspelt. */
+export function checkScope(scope: Scope): void {
+  checkSpelling("A scope", scope, scopeKeys);
 }

@@ -1,6 +1,7 @@
 // Reading the log: pages of events, the newest messages without the rest, and everything as it comes.
 
 import { BoughError } from "../base/errors.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import {
   type Fact,
   type KeptEvent,
@@ -12,7 +13,6 @@ import {
 import { type BranchRef, checkRead, type ReadOptions } from "../log/index.ts";
 import { emptyView, fold } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
-import { checkMethod } from "./check-options.ts";
 import type { Context, Scope } from "./context.ts";
 import { needBranch } from "./views.ts";
 
@@ -22,8 +22,12 @@ export type LogFact = Fact | UnknownFact;
 /** A fact with its address, as subscribers see it. */
 export type LogEvent = KeptEvent | UnknownEvent;
 
+const eventsKeys = optionKeys<ReadOptions>({ after: true, before: true, limit: true, reverse: true });
+const watchKeys = optionKeys<{ after?: number; signal?: AbortSignal }>({ after: true, signal: true });
+const messagesKeys = optionKeys<{ last?: number; before?: number }>({ last: true, before: true });
+
 export async function readFacts(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogFact[]> {
-  checkMethod("events", options);
+  checkOptions("The options of events", options, eventsKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   return [...(await context.journal.read(ref, options)).facts];
@@ -43,7 +47,7 @@ export async function* watchEvents(
   scope: Scope,
   options: { after?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<LogEvent> {
-  checkMethod("watch", options);
+  checkOptions("The options of watch", options, watchKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const left = new AbortController();
@@ -79,7 +83,7 @@ export async function readMessages(
   scope: Scope,
   options: { last?: number; before?: number } = {},
 ): Promise<MessagePage> {
-  checkMethod("messages", options);
+  checkOptions("The options of messages", options, messagesKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;

@@ -7,12 +7,12 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
-import { checkMethod } from "./check-options.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { appendClaiming, defaultLeaseMs, whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
@@ -37,6 +37,11 @@ export interface TurnClose {
   /** A merge patch of the branch-scoped state that takes effect with the close. */
   readonly state?: JsonObject;
 }
+
+const turn = { runId: true, agentId: true, metadata: true, leaseMs: true, retention: true } as const;
+const beginTurnKeys = optionKeys<TurnOptions>(turn);
+const close = { usage: true, iterations: true, reason: true, state: true } as const;
+const appendTurnKeys = optionKeys<TurnClose & TurnOptions>({ ...turn, ...close });
 
 /** A turn being written; whoever has it holds the branch. */
 export interface TurnWriter {
@@ -82,7 +87,7 @@ export async function beginTurn(
   input: string | readonly NewMessage[],
   options: TurnOptions = {},
 ): Promise<TurnWriter> {
-  checkMethod("beginTurn", options);
+  checkOptions("The options of beginTurn", options, beginTurnKeys);
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
   const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input), onCached: true };
@@ -91,7 +96,7 @@ export async function beginTurn(
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
 export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
-  checkMethod("resumeTurn", options);
+  checkOptions("The options of resumeTurn", options, beginTurnKeys);
   const ref = await resolveBranch(context, scope);
   const by = { ...options, runId: options.runId ?? context.ids.next() };
   return holdTurn(context, ref, by, (view) => {
@@ -108,7 +113,7 @@ export async function appendTurn(
   messages: readonly NewMessage[],
   close: TurnClose & TurnOptions = {},
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
-  checkMethod("appendTurn", close);
+  checkOptions("The options of appendTurn", close, appendTurnKeys);
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
   const written = await whileFree(context, ref, (view) => {
@@ -327,11 +332,8 @@ export class HeldTurn implements TurnWriter {
   }
 }
 
-interface Writing {
-  readonly release?: true;
-  /** Keys of the branch's row beside those that the facts change. */
-  readonly header?: JsonObject;
-}
+/** `header` has keys of the branch's row beside those that the facts change. */
+type Writing = { readonly release?: true; readonly header?: JsonObject };
 
 /** Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. */
 function checkNew({ views }: Context, ref: BranchRef, view: BranchView, drafts: readonly Draft[]): void {
