@@ -5,7 +5,7 @@ import { untilAborted, withGrace } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId, randomIds } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import { freezeJson, type JsonObject } from "../base/json.ts";
 import { redactor } from "../base/redact.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
@@ -40,6 +40,7 @@ import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
 import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/open-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
+import { checkAgentOptions, checkRunOptions, isSignal } from "./check-options.ts";
 import type { AgentOptions } from "./options.ts";
 import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
@@ -94,6 +95,7 @@ export class Agent<RunContext = unknown> extends Sessions {
   /** Use `createAgent`. */
   constructor(options: AgentOptions<RunContext>) {
     checkOptions(options);
+    checkAgentOptions(options);
     const { clock = systemClock, ids = randomIds, owner, id, name, cacheBytes } = options;
     const own = { ...(owner && { owner }), ...(cacheBytes !== undefined && { cacheBytes }) };
     const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...own });
@@ -123,6 +125,11 @@ export class Agent<RunContext = unknown> extends Sessions {
     });
   }
 
+  /** Whether its turns are saved as they complete. */
+  get persistAfterTurn(): boolean {
+    return this.#settings.persistAfterTurn;
+  }
+
   /**
    * Runs a turn on a branch: with input a new one, without input the one that was left open. Without a scope nothing is
    * stored.
@@ -146,11 +153,12 @@ export class Agent<RunContext = unknown> extends Sessions {
         await new Sessions(context).answer(ref, interactionId, answer);
       },
     };
-    const run = new Run(this.#context.ids.next(), work, options.signal);
+    const onUnread = (error: unknown) => this.#warn("A run failed, and nothing reads its result:", error);
+    const signal = isSignal(options?.signal) ? options.signal : undefined;
+    const run = new Run(this.#context.ids.next(), work, signal, onUnread);
     const { runId } = run;
     this.#active.set(runId, { run, scope });
-    const done = () => this.#active.delete(runId);
-    run.result.then(done, done);
+    void run.whenOver().then(() => this.#active.delete(runId));
     return run;
   }
 
@@ -291,7 +299,7 @@ export class Agent<RunContext = unknown> extends Sessions {
   async #drain(drainMs: number): Promise<void> {
     const over = new AbortController();
     const ended = async () => {
-      while (this.#active.size > 0) await Promise.allSettled([...this.#active.values()].map(({ run }) => run.result));
+      while (this.#active.size > 0) await Promise.all([...this.#active.values()].map(({ run }) => run.whenOver()));
     };
     await Promise.race([ended(), this.#context.clock.sleep(drainMs, over.signal)]);
     over.abort();
@@ -312,7 +320,9 @@ export class Agent<RunContext = unknown> extends Sessions {
   }
 
   /** Where a run takes place; without a scope, on a session of its own that goes with it. */
-  async #scopeOf({ sessionId, branchId, branch, questions }: RunOptions): Promise<Place> {
+  async #scopeOf(options: RunOptions): Promise<Place> {
+    checkRunOptions(options);
+    const { sessionId, branchId, branch, questions } = options;
     if (branch) return { context: this.#context, ref: refOf(branch) };
     if (sessionId !== undefined) {
       const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
@@ -385,7 +395,8 @@ function settingsOf(
   const { onIterations: _onIterations, ...numbers } = limits ?? {};
   return {
     ...own,
-    stamp: { ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 },
+    // Every event has it.
+    stamp: freezeJson({ ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 }),
     random,
     limits: checkLimits({ ...defaultLimits, ...numbers }),
     retry: { ...defaultRetry, ...retry },

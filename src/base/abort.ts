@@ -1,10 +1,5 @@
 import type { Clock } from "./clock.ts";
 
-/** Why work is left before it is done: no failure, but an Error to whoever is handed a signal and rejects with its reason. */
-export class Leaving extends Error {
-  override readonly name: string = "AbortError";
-}
-
 /** The work's result, or the signal's reason as soon as it aborts: work that ignores its signal holds nobody up. */
 export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -15,6 +10,14 @@ export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Prom
       .then(resolve, reject)
       .finally(() => signal.removeEventListener("abort", abort));
   });
+}
+
+/**
+ * Why work is called off: what a signal's `reason` is. An error, because that is what libraries that listen to signals
+ * expect, and one of the name that they know.
+ */
+export class AbortReason extends Error {
+  override readonly name = "AbortError";
 }
 
 export function isPromise<T>(value: T): value is T & PromiseLike<Awaited<T>> {

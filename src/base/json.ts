@@ -136,6 +136,31 @@ export function copyJson<T extends Json>(value: T): T {
   return copy as T;
 }
 
+/**
+ * Makes the value unchangeable, with all that is in it, and returns it. What is frozen already is taken for frozen through
+ * and through, so that freezing again costs nothing.
+ */
+export function freezeJson<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  if (Array.isArray(value)) for (const item of value) freezeJson(item);
+  else for (const key of Object.keys(value)) freezeJson((value as Record<string, unknown>)[key]);
+  return Object.freeze(value);
+}
+
+/** A copy that can be changed: lists and plain objects, however deep. Anything else in it is shared. */
+export function copyPlain<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyPlain) as T;
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  const copy = { ...value } as Record<string, unknown>;
+  for (const key in copy) {
+    const item = copy[key];
+    if (typeof item === "object" && item !== null) copy[key] = copyPlain(item);
+  }
+  return copy as T;
+}
+
 /** Whether both are the same value; keys may be in any order. */
 export function isSameJson(a: Json, b: Json): boolean {
   if (a === b) return true;

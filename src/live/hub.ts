@@ -36,7 +36,8 @@ export class Hub {
 
   publish(event: BoughEvent): void {
     for (const { type, mailbox } of this.#subscriptions) {
-      if (type === "*" || type === event.type) mailbox.push(event);
+      // Each gets its own: what one does to it is seen by no other.
+      if (type === "*" || type === event.type) mailbox.push({ ...event });
     }
   }
 

@@ -4,7 +4,9 @@
 //   J3. A lost answer is safe: appending the same drafts again returns the first result.
 //   J4. Within one append time does not go back: a fact drafted after the clock did has the time of the one before it. Only
 //       the drafts decide this, because the same drafts must become the same facts again (J3).
+//   J5. What is in a fact never changes: views, events and callers share it.
 
+import { freezeJson } from "../base/json.ts";
 import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
 import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
 
@@ -40,7 +42,7 @@ export class Journal {
 
   async read(ref: BranchRef, options?: ReadOptions): Promise<Facts> {
     const stored = await this.#store.read(ref, options);
-    return { facts: stored.map((event) => codec.decode(event)), size: sizeOf(stored) };
+    return { facts: stored.map((event) => still(codec.decode(event))), size: sizeOf(stored) };
   }
 
   /** Returns a function that stops it. */
@@ -69,11 +71,20 @@ export function encodeDrafts(drafts: readonly Draft[]): Encoding {
   return { events, facts };
 }
 
-/** What was written, as a replay would see it, now that its place is known. Nobody else holds a part of it. */
+/** What was written, as a replay would see it, now that its place is known. */
 export function numberFrom(first: number, { events, facts }: Encoding): Facts {
   const numbered = facts as readonly ({ seq: number } & (Fact | UnknownFact))[];
-  for (const [i, fact] of numbered.entries()) fact.seq = first + i;
+  for (const [i, fact] of numbered.entries()) {
+    fact.seq = first + i;
+    still(fact);
+  }
   return { facts: numbered, size: sizeOf(events) };
+}
+
+/** J4. The fact itself is copied into events and messages; what is in it is shared by them. */
+function still<F extends Encoded["fact"]>(fact: F): F {
+  for (const key in fact) freezeJson(fact[key]);
+  return fact;
 }
 
 function sizeOf(events: readonly NewEvent[]): number {

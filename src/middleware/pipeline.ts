@@ -9,7 +9,7 @@
 //   P5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
 //       reason, whatever it does or throws later.
 
-import { isPromise, Leaving, untilAborted } from "../base/abort.ts";
+import { AbortReason, isPromise, untilAborted } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import type { ToolOutput } from "../events/index.ts";
 import type { ModelRequest, ModelStream } from "../models/index.ts";
@@ -42,6 +42,8 @@ export interface Pipeline {
   readonly afterToolCall: ((context: ToolCallContext, output: ToolOutput) => Promise<ToolOutput>) | undefined;
   readonly onError: Hook<[ToolCallContext, unknown]> | undefined;
   readonly beforeFork: Hook<[ForkContext]> | undefined;
+  /** Whether hooks may change a request in place, before the iteration and around each attempt: they get their own. */
+  readonly changesRequest: { readonly before: boolean; readonly around: boolean };
   /** Everything that is declared, each handle once. */
   readonly state: readonly StateHandle[];
   /** What each brings, in the order of the list. */
@@ -70,9 +72,21 @@ export function buildPipeline(list: readonly Middleware[]): Pipeline {
     afterToolCall: passOn(hooksOf(list, "afterToolCall").reverse()),
     onError: unheard(hooksOf(list, "onError").reverse()),
     beforeFork: oneByOne(hooksOf(list, "beforeFork")),
+    changesRequest: {
+      before: list.some((each) => each.beforeIteration && !readers.has(each)),
+      around: list.some((each) => each.wrapModelCall && !readers.has(each)),
+    },
     state: declaredState(list),
     tools: list.flatMap(({ tools }) => (tools ? [tools] : [])),
   };
+}
+
+const readers = new WeakSet<Middleware>();
+
+/** Says that a middleware changes no request in place, so that none is copied for it. */
+export function readsRequests(middleware: Middleware): Middleware {
+  readers.add(middleware);
+  return middleware;
 }
 
 type HookName = Exclude<keyof Middleware, "name" | "state" | "tools">;
@@ -98,8 +112,8 @@ function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
       const { signal } = args[name === "afterTurn" ? 1 : 0] as { signal?: AbortSignal };
       return await (signal && isPromise(returned) ? untilAborted(signal, returned) : returned);
     } catch (error) {
-      // What a run throws to leave its work is no failure of the hook's, and Bough's own errors say enough.
-      if (error instanceof Leaving || BoughError.is(error)) throw error;
+      // What a run throws to leave its work goes on as it is, and Bough's own errors say enough.
+      if (error instanceof AbortReason || BoughError.is(error)) throw error;
       const said = error instanceof Error ? error.message : String(error);
       const sentence = `The middleware "${middleware}" failed in ${name}: ${said}`;
       throw new BoughError("run_failed", sentence, { data: { middleware, hook: name }, cause: error });

@@ -1,6 +1,6 @@
 // The stored form of a piece of state: `{ version, data }` under the key `@<key>`; every other key belongs to users.
 
-import { factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
+import { factLimits, freezeJson, type Json, type JsonObject, ownJson } from "../base/json.ts";
 import type { StateHandle } from "../tools/index.ts";
 
 /** A value that can't be changed, and its text, by which a change is told. */
@@ -55,7 +55,7 @@ export function checked(handle: StateHandle, value: Json): Held {
 
 /** An own value, which nobody can change from now on. */
 function hold(own: Json): Held {
-  return { value: frozen(own), text: JSON.stringify(own) };
+  return { value: freezeJson(own), text: JSON.stringify(own) };
 }
 
 /** The value of what is stored: as it is, migrated, or the initial one. Never throws. */
@@ -81,12 +81,4 @@ function envelopeOf(stored: Json | undefined): { version: number; data: Json } |
   if (typeof stored !== "object" || stored === null || Array.isArray(stored)) return undefined;
   const { version, data } = stored;
   return typeof version === "number" && data !== undefined ? { version, data } : undefined;
-}
-
-function frozen(value: Json): Json {
-  if (typeof value === "object" && value !== null) {
-    for (const item of Object.values(value)) frozen(item);
-    Object.freeze(value);
-  }
-  return value;
 }

@@ -54,12 +54,6 @@ export function describeError(error: unknown, redact: (text: string) => string =
   };
 }
 
-/** The HTTP status that a provider refused the call with, if it did. */
-export function failedStatus(error: unknown): number | undefined {
-  const status = statusOf(fieldsOf(error));
-  return status !== undefined && status >= 400 && status < 600 ? status : undefined;
-}
-
 /** Whether the same call may succeed later. */
 export function isRetryable(error: unknown): boolean {
   if (BoughError.is(error)) return error.retryable;
@@ -71,6 +65,12 @@ export function isRetryable(error: unknown): boolean {
   if (status !== undefined) return status === 408 || status === 409 || status === 429 || status >= 500;
   if (networkCode(error) !== undefined) return true;
   return [fields.type, fields.code, fields.message].some((said) => typeof said === "string" && passing.test(said));
+}
+
+/** The HTTP status that a provider refused the call with. */
+export function httpStatus(error: unknown): number | undefined {
+  const status = statusOf(fieldsOf(error));
+  return status !== undefined && status >= 400 && status < 600 ? status : undefined;
 }
 
 /** How long the provider asks to wait, if it does. */

@@ -1,7 +1,8 @@
 // Models: anything that implements the AI SDK's provider specification, called directly.
 
 export { MessageAssembler } from "./assembler.ts";
-export { describeError, failedStatus, isRetryable, retryAfterMs } from "./failure.ts";
+export { describeError, httpStatus, isRetryable, retryAfterMs } from "./failure.ts";
+export { ownRequest } from "./own-request.ts";
 export type * from "./port.ts";
 export { toPrompt } from "./prompt.ts";
 export { resolveModel } from "./resolve.ts";

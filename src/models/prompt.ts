@@ -1,8 +1,10 @@
 // toPrompt: from the log's messages to a call's prompt.
 //   P1. A message without its reasoning goes without what refers to it: providers refuse an item whose reasoning is missing.
 //   P2. A partial message goes without reasoning and references too: the provider never finished what they name.
-//   P3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended.
+//   P3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended. It is
+//       frozen, because every later prompt has it.
 
+import { freezeJson } from "../base/json.ts";
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
 import { describePrompt, inSpecShape, isPlain, isResult } from "./specification.ts";
@@ -57,6 +59,7 @@ function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): 
     prepare(history[prepared.count]!, reasoning === "all", messages);
   }
   for (let i = known; i < messages.length; i++) {
+    freezeJson(messages[i]);
     prepared.isPlain &&= isPlain(messages[i]!);
     prepared.hasResults ||= isResult(messages[i]!);
   }

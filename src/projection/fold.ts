@@ -6,6 +6,7 @@
 //   P3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
 //   P4. The cost of a fact is that of its turn, never of the history (reverts and hard compaction aside).
 //   P5. Turns close in the order in which they began: a later one never stands before one that waits to be saved.
+//   P6. What a view holds of messages, closed turns, runs and questions never changes in place: it is handed out.
 
 import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
@@ -103,7 +104,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "interaction.opened"(view, fact) {
     const { id, at, kind, request, turnId, callId, expiresAt } = fact;
     const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
-    view.interactions.push({ id, kind, request, openedAt: at, ...optional });
+    view.interactions.push(Object.freeze({ id, kind, request, openedAt: at, ...optional }));
   },
   "interaction.answered": closeInteraction,
   "interaction.expired": closeInteraction,
@@ -130,7 +131,9 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   view.turns = view.turns
     .filter((turn) => turn.from <= fact.to)
     .map((turn) =>
-      turn.to <= fact.to ? turn : { ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" },
+      turn.to <= fact.to
+        ? turn
+        : Object.freeze({ ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" }),
     );
   view.interactions = [];
   view.compactions = view.compactions.filter(({ seq }) => seq <= fact.to);
@@ -139,8 +142,8 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
 
 function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void {
   const { retention, seq, first, last, id } = fact;
-  const replacements = fact.replacements.map(
-    (each) => ({ id: each.id, role: each.role, content: each.content, createdAt: fact.at, turnId: id }) as Message,
+  const replacements = fact.replacements.map(({ id: messageId, role, content }) =>
+    Object.freeze({ id: messageId, role, content, createdAt: fact.at, turnId: id } as Message),
   );
   const compaction: Compaction = { seq, retention, first, last, replacements };
   view.compactions.push(compaction);
@@ -174,7 +177,8 @@ function close(view: BranchView, turn: OpenTurn, { at, to, status: closed, outco
   const { id, from, startedAt, runs, set } = turn;
   const status = turn.ended ?? closed;
   for (const message of answerDangling(turn.messages)) view.messages.push(message);
-  view.turns.push(Object.assign({ id, status, from, to, startedAt, endedAt: at, runs }, turn.outcome, outcome));
+  const record = { id, status, from, to, startedAt, endedAt: at, runs: Object.freeze(runs) };
+  view.turns.push(Object.freeze(Object.assign(record, turn.outcome, outcome)));
   if (Object.keys(set).length > 0) view.state = mergePatch(view.state, set);
   forgetInteractions(view, id);
 }
@@ -210,7 +214,7 @@ function truncate(view: BranchView, keep: { messages: number; answered?: string[
   const left = new Set(view.messages.map(({ turnId }) => turnId));
   view.turns = view.turns.flatMap((turn) => {
     if (!lost.has(turn.id)) return [turn];
-    return left.has(turn.id) ? [{ ...turn, status: "interrupted" as const, reason: why }] : [];
+    return left.has(turn.id) ? [Object.freeze({ ...turn, status: "interrupted" as const, reason: why })] : [];
   });
 }
 
@@ -258,8 +262,9 @@ function forgetInteractions(view: BranchView, turnId: string): void {
 export function messageOf(fact: Fact<"message.added">): Message {
   const { id, at, turnId, role, content, partial, providerOptions } = fact;
   const message = { id, role, content, createdAt: at, turnId };
-  if (!partial && !providerOptions) return message as Message;
-  return { ...message, ...(partial && { partial }), ...(providerOptions && { providerOptions }) } as Message;
+  if (!partial && !providerOptions) return Object.freeze(message as Message);
+  const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
+  return Object.freeze({ ...message, ...optional } as Message);
 }
 
 function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {
@@ -267,7 +272,7 @@ function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined;
   if (runId) run.runId = runId;
   if (agentId) run.agentId = agentId;
   run.startedAt = at;
-  return run as RunRecord;
+  return Object.freeze(run as RunRecord);
 }
 
 function askedOf({ by, metadata, request }: Fact<"turn.started">): Pick<OpenTurn, "by" | "metadata" | "request"> {

@@ -18,6 +18,8 @@ export interface RowHeader {
   readonly fork?: { readonly messageId?: string; readonly messages: number };
   /** The id of the branch's first own fact: tells it from another branch that had its id before. */
   readonly born?: string;
+  /** Who staged the complete turns that wait to be saved, if any do. */
+  readonly stagedBy?: string;
 }
 
 /** The header patch that goes with facts: what they change, and nothing else. */

@@ -1,6 +1,7 @@
 // Segments: a view cut into pieces that are written once. Each holds what came since the piece before it, so that keeping
 // them costs the conversation once, however long it grows, and a cold load reads whole pieces instead of folding facts.
 
+import { freezeJson } from "../base/json.ts";
 import type { Message } from "../events/index.ts";
 import type { BranchView, TurnRecord } from "./view.ts";
 
@@ -61,7 +62,7 @@ export function parseSegment(lines: readonly string[]): Piece | undefined {
   const head = parseHead(lines);
   if (!head) return undefined;
   try {
-    return { ...head, messages: lines.slice(1).map((line) => JSON.parse(line)) };
+    return { ...head, messages: lines.slice(1).map((line) => freezeJson(JSON.parse(line))) };
   } catch {
     return undefined;
   }
@@ -71,7 +72,10 @@ export function parseSegment(lines: readonly string[]): Piece | undefined {
 export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
-    return head?.format === 1 && Array.isArray(head.before) && head.rest ? head : undefined;
+    if (head?.format !== 1 || !Array.isArray(head.before) || !head.rest) return undefined;
+    // The list of compactions grows.
+    for (const settled of [head.turns, head.rest.state, ...head.rest.compactions]) freezeJson(settled);
+    return head;
   } catch {
     return undefined;
   }

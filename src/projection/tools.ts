@@ -1,5 +1,6 @@
 // Calls and results: how results find their place, and how a call that never got one is answered.
 
+import { freezeJson } from "../base/json.ts";
 import type { Fact, Message, ToolCallPart, ToolOutput, ToolResultPart } from "../events/index.ts";
 import { callsOf } from "../events/parts.ts";
 
@@ -41,7 +42,7 @@ function answerCalls(messages: readonly Message[]): Message[] {
     const missing = calls.filter((call) => !given.has(call.toolCallId));
     if (missing.length === 0) continue;
     const results = missing.map(({ toolCallId, toolName }): ToolResultPart => {
-      return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: notExecuted } };
+      return { type: "tool-result", toolCallId, toolName, output: notExecutedOutput };
     });
     putResults(answered, i, results, message.createdAt);
   }
@@ -55,6 +56,8 @@ function hasCalls({ role, content }: Message): boolean {
 /** A call that was under way may have taken effect: a model that is told otherwise would do it again. */
 const notExecuted = "Not executed, or not to its end: the turn was closed before this call had a result.";
 
+const notExecutedOutput = Object.freeze({ type: "error-text", value: notExecuted });
+
 /** Whether the result is one that answerDangling gave. */
 export function isNotExecuted({ output }: ToolResultPart): boolean {
   return output.type === "error-text" && output.value === notExecuted;
@@ -67,7 +70,8 @@ export function keepAnswered(messages: readonly Message[], answered: readonly st
   const content = last.content.filter(
     (part) => part.type !== "tool-result" || answered.includes(part.toolCallId as string),
   );
-  return [...messages.slice(0, -1), ...(content.length > 0 ? [{ ...last, content }] : [])];
+  const left = content.length > 0 ? [freezeJson({ ...last, content })] : [];
+  return [...messages.slice(0, -1), ...left];
 }
 
 /** The messages with a compaction's replaced, a call and its results always together; undefined when they are not there. */
@@ -95,7 +99,7 @@ function putResults(messages: Message[], asked: number, results: ToolResultPart[
     createdAt: isThere ? existing.createdAt : at,
     turnId: assistant.turnId,
   };
-  messages.splice(asked + 1, isThere ? 1 : 0, message);
+  messages.splice(asked + 1, isThere ? 1 : 0, freezeJson(message));
 }
 
 /** Results in the order of their calls: those a batch has, which are in order, and further ones; of two, the one it has. */

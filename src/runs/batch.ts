@@ -6,6 +6,7 @@ import { failpoint } from "../base/failpoint.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, type ToolOutput } from "../events/index.ts";
 import type { ToolBatchContext } from "../middleware/index.ts";
 import { problems } from "../tools/index.ts";
+import { fitting } from "../tools/output.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { type CallScope, outputOf, returned } from "./call.ts";
 import type { Span } from "./emit.ts";
@@ -29,7 +30,7 @@ export async function runBatch(turn: ActiveTurn, batch: Batch): Promise<ToolOutp
     iteration: turn.iterations,
     calls: batch.calls,
     skip(output) {
-      skipped = output;
+      skipped = fitting(output);
     },
   };
   await beforeTools?.(context);

@@ -55,7 +55,8 @@ export async function outputOf(scope: CallScope, call: ToolCallPart): Promise<To
   const answered = turn.asking.clientAnswer(call.toolCallId);
   if (answered && (!tool || tool.execute || "problem" in (await tool.parse(call.input)))) return clientOutput(answered);
   if (!tool) return problems.unknownTool(call.toolName, [...turn.plan.tools.keys()]);
-  const parsed = await tool.parse(call.input);
+  // A schema may pass on what it is given, and a tool may write on that.
+  const parsed = await tool.parse(copyJson(call.input));
   if ("problem" in parsed) return problems.invalidInput(call.toolName, parsed.problem);
   const pending = { scope, call, tool, starts: startsOf(scope, call) };
   const settled = await reconciled(pending, parsed.value);
@@ -116,7 +117,7 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     },
   };
   await beforeToolCall?.(context);
-  if (blocked) return blocked;
+  if (blocked) return fitting(blocked);
   // From here on it is fixed: what was shown is what runs.
   const shown = context.input;
   let input = value;
@@ -125,14 +126,18 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;
   }
-  const work = () => {
+  let made: ToolOutput | undefined;
+  const work = async () => {
     // Only what runs here takes a slot; a client takes its time.
-    return tool.execute
+    made = await (tool.execute
       ? scope.slots(() => execute(pending, context, { shown, input, granted }))
-      : askClient(pending, { shown, granted });
+      : askClient(pending, { shown, granted }));
+    return made;
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
-  return afterToolCall ? await afterToolCall(context, output) : output;
+  const given = afterToolCall ? await afterToolCall(context, output) : output;
+  // What a hook gives in its place may be anything.
+  return given === made ? given : fitting(given);
 }
 
 async function execute(pending: Pending, hook: ToolCallContext, given: CallInput): Promise<ToolOutput> {

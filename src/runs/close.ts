@@ -2,13 +2,16 @@
 
 import { withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
-import { type Draft, type Message, textOf } from "../events/index.ts";
+import { copyPlain } from "../base/json.ts";
+import { type Draft, type Fact, type Message, type NewMessage, textOf } from "../events/index.ts";
 import type { Usage } from "../models/index.ts";
+import { messageOf } from "../projection/fold.ts";
 import type { Interaction } from "../projection/index.ts";
 import { answerDangling } from "../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../sessions/checkpoints.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { handedOver, Interrupted, Lost, Parked } from "./endings.ts";
+import { isRefusal, keepable } from "./keepable.ts";
 import type { TurnFinish } from "./loop.ts";
 import { type Redacting, redactError, tellError } from "./redacting.ts";
 
@@ -38,41 +41,59 @@ export interface RunResult<Output = unknown> {
 
 export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult> {
   const { reason, message, output } = finish;
-  const messages = await turnMessages(turn, message);
-  const text = textOf(messages.findLast(({ role }) => role === "assistant") ?? { content: "" });
+  const written = await turnMessages(turn);
+  const text = textOf(message ?? written.findLast(({ role }) => role === "assistant") ?? { content: "" });
   // Until it is written, it is what a person may have seen of a turn that could still fail.
   turn.partial = message;
-  await summarise(turn, { status: "completed", reason, text, messages });
+  const messages = () => withLast(turn, written, message);
+  await summarise(turn, { status: "completed", reason, text }, messages);
   const close = { ...closing(turn), reason, ...(message && { messages: [message] }) };
   const { persistAfterTurn } = turn.plan;
   const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
   if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
-  return { ...resultOf(turn, messages), status: "completed", reason, text, ...(output !== undefined && { output }) };
+  const kept = [...written, ...messagesIn(facts)];
+  return { ...resultOf(turn, kept), status: "completed", reason, text, ...(output !== undefined && { output }) };
 }
 
-/** Ends the turn for whatever stopped the loop. */
+/**
+ * Ends the turn for whatever stopped the loop. What the log does not take of the last message is left out and named in the
+ * error: a turn that ended is never left open.
+ */
 export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
   if (cause instanceof Parked) return park(turn, cause.reason);
   if (cause instanceof Lost) return lost(turn, cause.error);
   const isInterrupted = cause instanceof Interrupted;
   const status = isInterrupted ? "interrupted" : "failed";
-  const error = isInterrupted ? undefined : failureOf(turn.plan, cause);
+  const last = turn.partial ? keepable(turn.partial) : { lost: [] };
+  const error = isInterrupted ? undefined : withLost(failureOf(turn.plan, cause), last.lost);
   const reason = isInterrupted ? cause.reason : error!.code;
-  const messages = answerDangling(await turnMessages(turn, turn.partial));
-  const text = textOf(turn.partial ?? { content: "" });
+  const written = await turnMessages(turn);
+  const messages = () => answerDangling(withLast(turn, written, last.message));
+  const text = textOf(last.message ?? { content: "" });
   if (error) report(turn, "run", error);
-  await summarise(turn, { status, reason, text, messages, ...(error && { error }) }).catch((failure) =>
+  await summarise(turn, { status, reason, text, ...(error && { error }) }, messages).catch((failure) =>
     report(turn, "middleware", failure),
   );
-  const close = {
-    ...closing(turn),
-    status,
-    reason,
-    ...(turn.partial && { messages: [turn.partial] }),
-    ...(error && { error: errorOf(error) }),
-  } as const;
-  await turn.log.last(() => turn.held.end(close));
-  return { ...resultOf(turn, messages), status, reason, text, ...(error && { error }) };
+  const end = { status, reason, ...(error && { error: errorOf(error) }) } as const;
+  const full = { ...closing(turn), ...end, ...(last.message && { messages: [last.message] }) };
+  const facts = await turn.log
+    .last(() => turn.held.end(full))
+    .catch((refusal: unknown) => {
+      if (!isRefusal(refusal)) throw refusal;
+      // Something else of it can't be stored. That it ended can.
+      const plain = { status, reason: String(reason), error: errorOf(failureOf(turn.plan, refusal)) } as const;
+      return turn.log.last(() => turn.held.end(plain));
+    });
+  const kept = answerDangling([...written, ...messagesIn(facts)]);
+  return { ...resultOf(turn, kept), status, reason, text, ...(error && { error }) };
+}
+
+/** The error, with what could not be kept of the answer. */
+function withLost(error: BoughError, lost: readonly string[]): BoughError {
+  if (lost.length === 0) return error;
+  const { code, message, data, retryable } = error;
+  const sentence = `${message} The answer is kept without: ${lost.join(", ")}.`;
+  return new BoughError(code, sentence, { data: { ...data, lost }, cause: error, retryable });
 }
 
 /** Gives the branch back and leaves the turn open: whoever brings the answer resumes it. */
@@ -124,9 +145,9 @@ async function summarise(
     status: "completed" | "interrupted" | "failed";
     reason: string;
     text: string;
-    messages: readonly Message[];
     error?: unknown;
   },
+  messages: () => readonly Message[],
 ): Promise<void> {
   const { afterTurn } = turn.plan.pipeline;
   if (!afterTurn || turn.isSummarised) return;
@@ -134,21 +155,30 @@ async function summarise(
   const { iterations, usage, context } = turn;
   const grace = withGrace(turn.signal, context.clock);
   const { signal } = grace;
-  await afterTurn(turn.hook, { ...end, iterations, usage, signal }).finally(() => grace.stop());
+  const summary = { ...end, messages: messages(), iterations, usage: { ...usage }, signal };
+  await afterTurn(turn.hook, summary).finally(() => grace.stop());
 }
 
-/** The turn's messages with the one that is about to be written. */
-async function turnMessages(turn: ActiveTurn, last?: Pick<Message, "role" | "content"> & { id?: string }) {
+/** The turn's messages as they are in the log. */
+async function turnMessages(turn: ActiveTurn): Promise<Message[]> {
   const { open } = await turn.view();
-  const written = open?.id === turn.turnId ? open.messages : [];
+  return open?.id === turn.turnId ? open.messages.slice() : [];
+}
+
+/** The turn's messages with the one that is about to be written: a copy of it, which hooks may do anything to. */
+function withLast(turn: ActiveTurn, written: readonly Message[], last: NewMessage | undefined): Message[] {
   if (!last) return written.slice();
   const { id = "" } = last;
-  return [...written, { ...last, id, turnId: turn.turnId, createdAt: turn.context.clock.now() }];
+  return [...written, { ...copyPlain(last), id, turnId: turn.turnId, createdAt: turn.context.clock.now() }];
+}
+
+function messagesIn(facts: readonly Fact[]): Message[] {
+  return facts.filter((fact): fact is Fact<"message.added"> => fact.type === "message.added").map(messageOf);
 }
 
 function resultOf(turn: ActiveTurn, messages: readonly Message[]) {
   const { held, iterations, usage } = turn;
-  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage };
+  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage: { ...usage } };
 }
 
 /** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */
@@ -170,9 +200,16 @@ function report({ emitter, plan }: ActiveTurn, source: "run" | "middleware", err
   emitter.live({ type: "error-report", source, error: tellError(plan, error) });
 }
 
+/** As much of an error's words as the log keeps: a tool or a hook may have put anything into them. */
+const errorLength = 4000;
+
 /** What facts and events say of a failure: a provider's status, if there is one, beside the code. */
 export function errorOf({ message, code, data }: BoughError): { message: string; code: string; status?: number } {
-  return { message, code, ...(typeof data.status === "number" && { status: data.status }) };
+  return {
+    message: message.slice(0, errorLength),
+    code,
+    ...(typeof data.status === "number" && { status: data.status }),
+  };
 }
 
 /** Whatever was thrown, as the one kind of error there is. */

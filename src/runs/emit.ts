@@ -100,7 +100,8 @@ export class Emitter {
     }
     const routing = span ? { ...this.#routing, ...span } : this.#routing;
     const event = liveEvent(draft, { ...routing, at });
-    this.#delta = "text" in draft ? { event, span } : undefined;
+    // Its own, because it is what the next ones are made of.
+    this.#delta = "text" in draft ? { event: { ...event }, span } : undefined;
     this.#send(event);
   }
 
@@ -133,6 +134,7 @@ export class Emitter {
     // E3: a task that ends later is told to subscribers only.
     if (!this.#isOver || event.type === "run-end") this.#mailbox.push(event);
     if (this.#hub.isHeard) this.#hub.publish(event);
-    this.#sender?.note(event);
+    // Kept until it is sent.
+    this.#sender?.note({ ...event });
   }
 }

@@ -1,18 +1,18 @@
-// The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections, so they are
-// Errors: `fetch`, and whatever else a tool hands its signal to, reject with the reason or say it. None of them is a failure.
+// The ways in which a run leaves its work before it is done. They travel as abort reasons and as rejections; tools, hooks and
+// models see them as the `reason` of their signal.
 
-import { Leaving } from "../base/abort.ts";
+import { AbortReason } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 
 /** What an interruption says that gives no reason. */
 export const defaultReason = "interrupted";
 
-/** Somebody wants it to stop. */
-export class Interrupted extends Leaving {
+/** A caller wants it to stop. */
+export class Interrupted extends AbortReason {
   readonly reason: string;
 
-  constructor(reason = defaultReason) {
-    super(`The run was interrupted (${reason}).`);
+  constructor(reason = defaultReason, options?: { cause?: unknown }) {
+    super(`The run was interrupted: ${reason}.`, options);
     this.reason = reason;
   }
 }
@@ -21,24 +21,27 @@ export class Interrupted extends Leaving {
 export const handedOver = "handed-over";
 
 /** The turn is left open for another run: a question waits for an answer, or this process is about to close. */
-export class Parked extends Leaving {
+export class Parked extends AbortReason {
   readonly reason: string;
 
   constructor(reason: string) {
-    super(`The run was parked (${reason}).`);
+    super(`The run was parked: ${reason}.`);
     this.reason = reason;
   }
 }
 
 /** The branch belongs to another run now: nothing can be written any more. */
-export class Lost extends Leaving {
+export class Lost extends AbortReason {
   readonly error: unknown;
 
   constructor(error: unknown) {
-    super("Another run has the branch.", { cause: error });
+    super("The branch belongs to another run now.", { cause: error });
     this.error = error;
   }
 }
+
+/** The run is over. One for all runs: it is made for each otherwise, with a stack that no caller looks at. */
+export const ended = new Interrupted("ended");
 
 /** A run that was called off before it had a turn: nothing was written, so there is nothing to end or to resume. */
 export function notBegun(): BoughError {

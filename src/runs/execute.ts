@@ -10,7 +10,7 @@ import { ActiveTurn } from "./active-turn.ts";
 import { complete, endBy, errorOf, failureOf, type RunResult } from "./close.ts";
 import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
-import { Interrupted, Lost } from "./endings.ts";
+import { ended, Interrupted, Lost } from "./endings.ts";
 import { loop } from "./loop.ts";
 import { type OpenedTurn, type OpenRequest, openTurn } from "./open.ts";
 import type { RunControl } from "./run.ts";
@@ -56,7 +56,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
   } finally {
     sender?.close();
     // Whatever still waits in this run's name stops waiting; mostly there is nothing, and to say so costs as much as a fact.
-    if (isAwaited) controller.abort(new Interrupted("ended"));
+    if (isAwaited) controller.abort(ended);
   }
 }
 

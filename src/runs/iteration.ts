@@ -8,10 +8,11 @@ import { callsOf } from "../events/index.ts";
 import type { IterationContext } from "../middleware/index.ts";
 import {
   describeError,
-  failedStatus,
+  httpStatus,
   MessageAssembler,
   type ModelPart,
   type ModelRequest,
+  ownRequest,
   retryDelay,
   streamModel,
   toPrompt,
@@ -21,6 +22,7 @@ import type { BranchView } from "../projection/view.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { CallIds } from "./call-ids.ts";
 import type { Span } from "./emit.ts";
+import { seenOf } from "./keepable.ts";
 import { Partials } from "./partials.ts";
 
 /** What a model said, or a hook in its place. */
@@ -48,7 +50,7 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   const context: IterationContext = {
     ...turn.hook,
     iteration: turn.iterations,
-    request,
+    request: pipeline.changesRequest.before ? ownRequest(request) : request,
     get isAnswered() {
       return answered !== undefined;
     },
@@ -102,7 +104,7 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       turn.addUsage(usage);
       return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
     } catch (error) {
-      turn.partial = partialOf(id, assembler);
+      turn.partial = seenOf({ id, role: "assistant", content: assembler.content });
       // The signal tells an abort, whatever the provider throws for it.
       if (signal.aborted) throw signal.reason;
       const now = context.clock.now();
@@ -128,10 +130,12 @@ async function hear(
 ): Promise<void> {
   const { signal, emitter, plan } = turn;
   const ids = new CallIds(id, earlier);
-  const { wrapModelCall } = plan.pipeline;
+  const { wrapModelCall, changesRequest } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
   const next = (asked: ModelRequest) => streamModel(asked, { signal });
-  const stream = wrapModelCall ? wrapModelCall(turn.hook, request, next) : next(request);
+  // Its own for each attempt: what a hook changes in it holds for that one.
+  const own = changesRequest.around ? ownRequest(request) : request;
+  const stream = wrapModelCall ? wrapModelCall(turn.hook, own, next) : next(request);
   for await (const given of stream) {
     if (signal.aborted) throw signal.reason;
     if (given.type === "error") throw given.error;
@@ -172,16 +176,10 @@ function shownOf(part: ModelPart, messageId: string): LiveDraft | undefined {
   }
 }
 
-/** What a person may have seen: texts and reasoning; calls that were not announced are left out. */
-function partialOf(id: string, { content }: MessageAssembler): NewMessage | undefined {
-  const seen = content.filter(({ type }) => type === "text" || type === "reasoning");
-  return seen.some(({ type }) => type === "text") ? { id, role: "assistant", content: seen, partial: true } : undefined;
-}
-
 function failed(error: unknown, redact: Redact): BoughError {
   if (BoughError.is(error)) return error;
   const { message, code } = describeError(error, redact);
-  const status = failedStatus(error);
+  const status = httpStatus(error);
   const data = { ...(code !== undefined && { code }), ...(status !== undefined && { status }) };
   return new BoughError("model_failed", `The model call failed: ${message}`, { data, cause: error });
 }

@@ -1,6 +1,7 @@
 // The loop: model, tools, model … until the model has nothing left to ask for, or something ends the turn.
 
 import { failpoint } from "../base/failpoint.ts";
+import { copyPlain } from "../base/json.ts";
 import type { Draft, Fact, Message, NewMessage, ToolCallPart, ToolOutput } from "../events/index.ts";
 import { callsOf, textOf } from "../events/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
@@ -11,6 +12,7 @@ import type { ActiveTurn } from "./active-turn.ts";
 import { runBatch } from "./batch.ts";
 import type { Span } from "./emit.ts";
 import { nextReply, type Reply } from "./iteration.ts";
+import { isRefusal, seenOf } from "./keepable.ts";
 import {
   isRepair,
   notCalled,
@@ -84,10 +86,10 @@ async function callAfter(
   calls: readonly ToolCallPart[],
   span: Span,
 ): Promise<ToolOutput[]> {
-  await turn.write(message);
+  await turn.write(message).catch((error) => keepSeen(turn, message, error));
   failpoint("run.reply.written");
   const { messages } = await openTurn(turn);
-  return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages, span });
+  return runBatch(turn, { messageId: message.id, calls, isLeft: false, messages: messages.slice(), span });
 }
 
 /** Whether nobody needs a record that the calls are about to begin: running them again changes nothing. */
@@ -103,7 +105,7 @@ function isOnlyRead({ plan }: ActiveTurn, calls: readonly ToolCallPart[]): boole
 async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, span: Span): Promise<ToolOutput[]> {
   const { messages } = await openTurn(turn);
   // A copy, as the log will give it back: what a tool does to it is not done to what is written.
-  const { facts } = numberFrom(0, encodeDrafts([message]));
+  const { facts } = encodedAlone(turn, message);
   const asking = messageOf(facts[0] as Fact<"message.added">);
   const written = turn.log.writeAhead(message, turn.abort).then(
     () => failpoint("run.reply.written"),
@@ -111,6 +113,20 @@ async function callMeanwhile(turn: ActiveTurn, message: Draft<"message.added">, 
   );
   const batch = { messageId: asking.id, calls: callsOf(asking), isLeft: false, messages: [...messages, asking], span };
   return runBatch(turn, batch).finally(() => written);
+}
+
+function encodedAlone(turn: ActiveTurn, message: Draft<"message.added">) {
+  try {
+    return numberFrom(0, encodeDrafts([message]));
+  } catch (error) {
+    return keepSeen(turn, message, error);
+  }
+}
+
+/** A reply that the log refuses ends the turn; what a person may have seen of it is kept with the turn's end. */
+function keepSeen(turn: ActiveTurn, { id, role, content }: Draft<"message.added">, error: unknown): never {
+  if (isRefusal(error)) turn.partial = seenOf({ id, role, content });
+  throw error;
 }
 
 /** A turn that goes on has a place to come back to after each iteration, if that is asked for. */
@@ -140,7 +156,8 @@ async function answered(
     throw outputInvalid(read.problem);
   }
   const reply = messageDraft(turn, message, usageSince(before, turn.usage));
-  await turn.write(reply, messageDraft(turn, repairMessage(plan, read.problem)));
+  const repair = messageDraft(turn, repairMessage(plan, read.problem));
+  await turn.write(reply, repair).catch((error) => keepSeen(turn, reply, error));
   return undefined;
 }
 
@@ -173,7 +190,7 @@ async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const calls = callsOf(message).filter(({ toolCallId }) => !given.has(toolCallId));
   if (calls.length > 0) {
     const span = turn.emitter.span();
-    await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages, span });
+    await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages: messages.slice(), span });
   }
   const finish = await outputGiven(turn, message.id);
   if (!finish && calls.length > 0) await nameIteration(turn);
@@ -199,12 +216,13 @@ async function openTurn(turn: ActiveTurn): Promise<{ messages: readonly Message[
 }
 
 /** With what it used, which a run that takes the turn up adds to its own. */
-function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}) {
+function messageDraft(turn: ActiveTurn, { id, ...message }: NewMessage, usage: Usage = {}): Draft<"message.added"> {
   const stamp = { ...turn.stamp(), ...(id !== undefined && { id }) };
   const used = Object.keys(usage).length > 0 && { usage };
   return { ...stamp, type: "message.added", turnId: turn.turnId, ...message, ...used } as never;
 }
 
+/** A copy: it may not be written yet, and what a hook does to it is not done to what will be. */
 function asMessage(turn: ActiveTurn, message: Reply["message"]): Message {
-  return { ...message, createdAt: turn.context.clock.now(), turnId: turn.turnId };
+  return { ...copyPlain(message), createdAt: turn.context.clock.now(), turnId: turn.turnId };
 }

@@ -3,6 +3,8 @@
 //   R1. Events are read once. A reader that leaves ends its reading, not the run.
 //   R2. Failure of the work is an event and a status; only misuse (no such session, branch taken) throws.
 //   R3. An interrupted run writes nothing but its end.
+//   R4. A failure is told once at least: a run that is read by nobody tells it to its agent's logger, and never rejects
+//       unhandled.
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -28,17 +30,18 @@ export interface RunWork<Output> {
 /** One execution on a branch: a turn, or the resumption of one. */
 export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
   readonly runId: string;
-  /** How it ended; rejects only when it could not begin. */
-  readonly result: Promise<RunResult<Output>>;
+  readonly #result: Promise<RunResult<Output>>;
+  /** Whether its end is looked at: with `result`, `text()` or by iterating. */
+  #isRead = false;
   readonly #mailbox = eventMailbox();
   readonly #controller = new AbortController();
   readonly #work: RunWork<Output>;
 
-  /** The signal is the caller's own, which interrupts it. */
-  constructor(runId: string, work: RunWork<Output>, signal?: AbortSignal) {
+  /** The signal is the caller's own, which interrupts it. `onUnread` gets the error of a run that nobody reads (R4). */
+  constructor(runId: string, work: RunWork<Output>, signal?: AbortSignal, onUnread?: (error: unknown) => void) {
     this.runId = runId;
     this.#work = work;
-    const abort = () => this.#controller.abort(new Interrupted("aborted"));
+    const abort = () => this.#controller.abort(new Interrupted("aborted", { cause: signal?.reason }));
     signal?.addEventListener("abort", abort, { once: true });
     const unlink = () => signal?.removeEventListener("abort", abort);
     const control = {
@@ -47,17 +50,45 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
       controller: this.#controller,
       isIterated: () => this.#mailbox.isTaken && !this.#mailbox.isLeft,
     };
-    this.result = work.start(control);
-    this.result.then(unlink, unlink);
-    this.result.then(
-      () => this.#mailbox.close(),
-      // Whoever iterates gets the error there; nobody has to look at the result as well.
-      (error: unknown) => this.#mailbox.close({ error }),
+    this.#result = work.start(control);
+    this.#result.then(unlink, unlink);
+    this.#result.then(
+      ({ error }) => {
+        this.#mailbox.close();
+        if (error) this.#tellUnread(error, onUnread);
+      },
+      (error: unknown) => {
+        // Whoever iterates gets the error there; nobody has to look at the result as well.
+        this.#mailbox.close({ error });
+        this.#tellUnread(error, onUnread);
+      },
     );
   }
 
+  /** How it ended; rejects only when it could not begin. */
+  get result(): Promise<RunResult<Output>> {
+    this.#isRead = true;
+    return this.#result;
+  }
+
+  /** R4. A step later, so that whoever awaits something else first in the same step is not taken for absent. */
+  #tellUnread(error: unknown, tell: ((error: unknown) => void) | undefined): void {
+    if (tell && !this.#isRead) setImmediate(() => this.#isRead || tell(error));
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<BoughEvent, undefined> {
+    if (this.#mailbox.isLeft && !this.#mailbox.isTaken) {
+      const sentence =
+        "The events of this run are gone: text() does not keep them. Iterate the run before calling text().";
+      throw new BoughError("invalid_argument", sentence, { data: { runId: this.runId } });
+    }
+    this.#isRead = true;
     return this.#mailbox[Symbol.asyncIterator]();
+  }
+
+  /** Resolves when it is over, however it ended; does not count as reading it. */
+  async whenOver(): Promise<void> {
+    await this.#result.catch(() => {});
   }
 
   /** The final answer's text; rejects with the error when the run failed, and with `aborted` when it has no answer yet. */
@@ -72,13 +103,13 @@ export class Run<Output = unknown> implements AsyncIterable<BoughEvent> {
   /** Stops the run: partial text is kept, the turn ends as interrupted. Resolves when that is written. */
   async interrupt(reason = defaultReason): Promise<void> {
     this.#controller.abort(new Interrupted(reason));
-    await this.result.catch(() => {});
+    await this.whenOver();
   }
 
   /** Gives the branch back and leaves the turn open, to be resumed by whoever comes next. */
   async park(): Promise<void> {
     this.#controller.abort(new Parked(handedOver));
-    await this.result.catch(() => {});
+    await this.whenOver();
   }
 
   /** Answers one of this run's interactions. */

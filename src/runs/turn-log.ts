@@ -3,12 +3,14 @@
 //   L2. Every fact of the branch since the run began is shown once, in the order of the log, others' included.
 //   L3. A fact is shown after the store has acknowledged it.
 //   L4. What builds on a message that is not written yet is written with it or after it, or refused with it.
+//   L5. What can't be stored is refused alone, not with what was ready at the same moment.
 
 import { failpoint } from "../base/failpoint.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import type { Context } from "../sessions/context.ts";
 import type { HeldTurn } from "../sessions/turns.ts";
 import type { Emitter, Span } from "./emit.ts";
+import { isRefusal } from "./keepable.ts";
 
 interface Waiting {
   readonly drafts: readonly Draft[];
@@ -110,19 +112,40 @@ export class TurnLog {
       const group = this.#waiting;
       this.#waiting = [];
       try {
-        const facts = await this.#held.append(...group.flatMap(({ drafts }) => drafts));
-        await this.#showInOrder(facts);
-        let at = 0;
-        for (const { drafts, resolve } of group) {
-          resolve(facts.slice(at, at + drafts.length));
-          at += drafts.length;
-        }
+        await this.#append(group);
       } catch (error) {
-        if (group.some(({ isAhead }) => isAhead)) group.push(...this.#waiting.splice(0));
-        for (const { reject } of group) reject(error);
+        // L5: each alone, so that only the one that can't be stored is refused.
+        if (group.length > 1 && isRefusal(error)) await this.#appendEach(group);
+        else this.#refuse(group, error);
       }
     }
     this.#busy = undefined;
+  }
+
+  async #appendEach(group: Waiting[]): Promise<void> {
+    for (const [i, waiting] of group.entries()) {
+      try {
+        await this.#append([waiting]);
+      } catch (error) {
+        if (waiting.isAhead) return this.#refuse(group.slice(i), error);
+        waiting.reject(error);
+      }
+    }
+  }
+
+  async #append(group: readonly Waiting[]): Promise<void> {
+    const facts = await this.#held.append(...group.flatMap(({ drafts }) => drafts));
+    await this.#showInOrder(facts);
+    let at = 0;
+    for (const { drafts, resolve } of group) {
+      resolve(facts.slice(at, at + drafts.length));
+      at += drafts.length;
+    }
+  }
+
+  #refuse(group: Waiting[], error: unknown): void {
+    if (group.some(({ isAhead }) => isAhead)) group.push(...this.#waiting.splice(0));
+    for (const { reject } of group) reject(error);
   }
 
   /** L2: what others wrote before these facts goes first. */

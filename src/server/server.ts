@@ -75,6 +75,7 @@ export class Server {
   /** Use `createServer`. */
   constructor(options: ServerOptions) {
     const { auth, hosts = ["localhost", "127.0.0.1", "[::1]"], origins = [], clock = systemClock } = options;
+    checkSaving(options);
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
     this.isNamed = options.hosts !== undefined;
@@ -320,6 +321,15 @@ export class Server {
       this.warn(`A request failed (${attempt.requestId}):`, error);
     }
     return problemResponse(problem, attempt.requestId);
+  }
+}
+
+/** A client has no way to save what its run leaves staged. */
+function checkSaving({ agents = {} }: ServerOptions): void {
+  for (const [id, agent] of Object.entries(agents)) {
+    if (agent.persistAfterTurn !== false) continue;
+    const sentence = `Agent "${id}" has persistAfterTurn: false, but nothing behind a server saves its turns. Leave it out.`;
+    throw new BoughError("invalid_argument", sentence, { data: { agentId: id } });
   }
 }
 

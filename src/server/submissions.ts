@@ -160,8 +160,9 @@ export class Submissions {
     const config = clientConfig(body.config, this.#allowConfig, agent);
     const { output, context } = body;
     const metadata: JsonObject = { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) };
+    const { tenant, user, scopes } = identity;
     const options: RunOptions = {
-      identity,
+      identity: { tenant, scopes, ...(user !== undefined && { user }) },
       questions: "wait",
       ...(config && { config }),
       ...(output && { output: { ...modeOf(output), schema: checkedBySchema(output.schema) } }),

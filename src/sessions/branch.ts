@@ -160,7 +160,7 @@ function shownOf({ header, open, staged }: BranchView) {
   return {
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
-    tags,
+    tags: tags.slice(),
     metadata: structuredClone(metadata),
     ...(openTurnId !== undefined && { openTurnId }),
   };

@@ -3,6 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Draft } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
@@ -18,8 +19,9 @@ import {
   treeOf,
 } from "./branch.ts";
 import { removeUnheld, whileFree } from "./claims.ts";
-import type { Context, Scope } from "./context.ts";
+import { type Context, checkScope, type Scope } from "./context.ts";
 import { mainBranch } from "./session.ts";
+import { Staging } from "./staging.ts";
 import { needBranch } from "./views.ts";
 
 /** What a person says about a branch. */
@@ -38,8 +40,15 @@ export interface BranchPatch {
   readonly metadata?: JsonObject;
 }
 
+const details = { name: true, description: true, tags: true, metadata: true } as const;
+const createBranchKeys = optionKeys<BranchDetails>(details);
+const updateBranchKeys = optionKeys<BranchPatch>(details);
+const loadBranchKeys = optionKeys<{ at?: number }>({ at: true });
+const deleteBranchKeys = optionKeys<{ recursive?: boolean }>({ recursive: true });
+
 /** The branch meant by a scope that may leave it out. */
 export async function resolveBranch({ store }: Context, scope: Scope): Promise<BranchRef> {
+  checkScope(scope);
   checkId(scope.sessionId, "session");
   const { sessionId, branchId } = scope;
   if (branchId !== undefined) {
@@ -67,6 +76,7 @@ export async function createBranch(
 ): Promise<BranchInfo> {
   checkId(sessionId, "session");
   checkId(branchId, "branch");
+  checkOptions("The options of createBranch", details, createBranchKeys);
   const named = newDetails({ name: branchId, ...details });
   const born = context.ids.next();
   const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
@@ -116,10 +126,12 @@ export async function siblings(context: Context, ref: BranchRef): Promise<Placed
 
 /**
  * The branch now, or as it was at a position. Complete turns that nobody saved are discarded when the branch is loaded
- * now, unless a run is active on it or a later turn, which builds on them, waits to be resumed.
+ * now, unless whoever staged them still has them in hand, a run is active on it, or a later turn, which builds on them,
+ * waits to be resumed.
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
+  checkOptions("The options of loadBranch", options, loadBranchKeys);
   if (options.at !== undefined) {
     const record = await needBranch(context.store, ref);
     const { at } = options;
@@ -127,7 +139,9 @@ export async function loadBranch(context: Context, scope: Scope, options: { at?:
     return pictureBranch(describeBranch(record), await context.views.loadAt(ref, at));
   }
   const { record, view } = await context.views.load(ref);
-  if (view.staged.length === 0 || view.open) return pictureBranch(describeBranch(record), view);
+  const { stagedBy } = record.header as RowHeader;
+  const isKept = view.staged.length === 0 || view.open || Staging.isInHand(stagedBy, context.owner());
+  if (isKept) return pictureBranch(describeBranch(record), view);
   await discardStaged(context, ref);
   return holdBranch(context, ref);
 }
@@ -141,6 +155,7 @@ export async function holdBranch(context: Context, ref: BranchRef): Promise<Bran
 export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
+  checkOptions("The options of updateBranch", patch, updateBranchKeys);
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
   for (;;) {
@@ -164,6 +179,7 @@ export async function deleteBranch(
 ): Promise<readonly string[]> {
   checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
+  checkOptions("The options of deleteBranch", options, deleteBranchKeys);
   if (ref.branchId === mainBranch) {
     throw new BoughError("branch_protected", `Branch "${mainBranch}" can't be deleted; delete the session instead.`, {
       data: { ...ref },

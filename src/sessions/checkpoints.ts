@@ -3,6 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
+import { checkOptions, oneOf, optionKeys, optionTable, text } from "../base/options.ts";
 import { type BranchRef, type CheckpointRecord, refuse } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import type { Branch, BranchInfo } from "./branch.ts";
@@ -43,11 +44,26 @@ export interface CheckpointRequest {
   readonly retention?: Retention;
 }
 
+const saveCheckpointKeys = optionKeys<CheckpointRequest>({
+  id: true,
+  label: true,
+  step: true,
+  source: true,
+  seq: true,
+  retention: true,
+});
+
+const loadAtCheckpointKeys = optionTable<{ ifStale?: string; newBranchId?: string }>({
+  ifStale: oneOf("refuse", "fork", "revert"),
+  newBranchId: text,
+});
+
 export async function saveCheckpoint(
   context: Context,
   scope: Scope,
   request: CheckpointRequest = {},
 ): Promise<Checkpoint> {
+  checkOptions("The options of saveCheckpoint", request, saveCheckpointKeys);
   const ref = await resolveBranch(context, scope);
   const { id = context.ids.next(), label, step, source = "manual", seq, retention } = request;
   checkId(id, "checkpoint");
@@ -101,6 +117,7 @@ export async function loadAtCheckpoint(
   options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
   fork: (request: ForkRequest) => Promise<BranchInfo> = (request) => forkBranch(context, request),
 ): Promise<Branch> {
+  checkOptions("The options of loadAtCheckpoint", options, loadAtCheckpointKeys);
   const ref = await resolveBranch(context, scope);
   const { checkpoint, newer } = await findCheckpoint(context, ref, checkpointId);
   const { view } = await context.views.load(ref);

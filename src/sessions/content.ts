@@ -2,6 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { encodeJson, metadataLimits } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { ContentRecord } from "../log/store.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -19,7 +20,10 @@ export interface NewContent {
   readonly name?: string;
 }
 
+const putContentKeys = optionKeys<NewContent>({ bytes: true, mediaType: true, name: true });
+
 export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
+  checkOptions("The options of putContent", content, putContentKeys);
   const { mediaType = "application/octet-stream", name } = content;
   if (!(content.bytes instanceof Uint8Array)) {
     throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");

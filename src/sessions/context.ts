@@ -1,8 +1,10 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Ids, randomIds } from "../base/ids.ts";
+import { checkSpelling, optionKeys } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
+import { Staging } from "./staging.ts";
 import { ViewCache } from "./view-cache.ts";
 import { Views } from "./views.ts";
 
@@ -15,6 +17,8 @@ export interface Context {
   readonly ids: Ids;
   /** The name under which this process claims runs; asked for when it is first needed, since most readers claim nothing. */
   readonly owner: () => string;
+  /** Under which complete turns wait to be saved. */
+  readonly staging: Staging;
 }
 
 export interface SessionsOptions {
@@ -34,7 +38,7 @@ export function createContext(store: Store, options: SessionsOptions): Context {
   const { clock = systemClock, ids = randomIds, cacheBytes } = options;
   const owner = () => options.owner ?? processOwner();
   const { journal, views } = sharing.get(store) ?? createViews(store, clock, new ViewCache(cacheBytes));
-  return { store, journal, views, clock, ids, owner };
+  return { store, journal, views, clock, ids, owner, staging: new Staging(owner) };
 }
 
 /** From now on, contexts on this very store object keep each view once, in the cache given, instead of one each. */
@@ -51,4 +55,11 @@ function createViews(store: Store, clock: Clock, cache: ViewCache): Shared {
 export interface Scope {
   readonly sessionId: string;
   readonly branchId?: string;
+}
+
+const scopeKeys = optionKeys<Scope>({ sessionId: true, branchId: true });
+
+/** A scope may be a larger object, such as a run that was left; but not one whose ids are misspelt. */
+export function checkScope(scope: Scope): void {
+  checkSpelling("A scope", scope, scopeKeys);
 }

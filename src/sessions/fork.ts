@@ -2,6 +2,7 @@
 
 import { checkId } from "../base/ids.ts";
 import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
+import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
 import type { Draft } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -26,6 +27,13 @@ export interface ForkRequest extends Scope, BranchDetails {
   readonly state?: "fork-point" | "current" | "none";
 }
 
+const forkBranchKeys = optionTable<ForkRequest>({
+  ...{ sessionId: anything, branchId: anything },
+  ...{ name: anything, description: anything, tags: anything, metadata: anything },
+  ...{ from: anything, fromMessageIndex: anything, fromSeq: anything, newBranchId: anything },
+  state: oneOf("fork-point", "current", "none"),
+});
+
 export interface RevertRequest extends Scope {
   /** The last message that stays. */
   readonly to?: string;
@@ -36,6 +44,11 @@ export interface RevertRequest extends Scope {
   /** Instead: the checkpoint to go back to. */
   readonly checkpointId?: string;
 }
+
+const revertBranchKeys = optionKeys<RevertRequest>({
+  ...{ sessionId: true, branchId: true },
+  ...{ to: true, toMessageIndex: true, toSeq: true, checkpointId: true },
+});
 
 /** What is about to be forked, for whoever may still change it. */
 export interface ForkPlan {
@@ -52,6 +65,7 @@ export interface ForkPlan {
 export type ForkChange = (plan: ForkPlan) => Promise<{ state: JsonObject; metadata: JsonObject }>;
 
 export async function forkBranch(context: Context, request: ForkRequest, change?: ForkChange): Promise<BranchInfo> {
+  checkOptions("The options of forkBranch", request, forkBranchKeys);
   const source = await resolveBranch(context, request);
   const { newBranchId = context.ids.next(), state = "fork-point" } = request;
   checkId(newBranchId, "branch");
@@ -103,6 +117,7 @@ export async function forkBranch(context: Context, request: ForkRequest, change?
 }
 
 export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
+  checkOptions("The options of revertBranch", request, revertBranchKeys);
   const ref = await resolveBranch(context, request);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
   await whileFree(context, ref, async (view) => {

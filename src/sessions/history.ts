@@ -1,6 +1,7 @@
 // Reading the log: pages of events, the newest messages without the rest, and everything as it comes.
 
 import { BoughError } from "../base/errors.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import {
   type Fact,
   type KeptEvent,
@@ -15,11 +16,18 @@ import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
 import { needBranch } from "./views.ts";
 
+/** A fact as the log keeps it: its place, its id, its time and its payload. Where it lies is what was asked for. */
+export type LogFact = Fact | UnknownFact;
+
 /** A fact with its address, as subscribers see it. */
 export type LogEvent = KeptEvent | UnknownEvent;
 
+const eventsKeys = optionKeys<ReadOptions>({ after: true, before: true, limit: true, reverse: true });
+const watchKeys = optionKeys<{ after?: number; signal?: AbortSignal }>({ after: true, signal: true });
+const messagesKeys = optionKeys<{ last?: number; before?: number }>({ last: true, before: true });
+
 /** A page of events. An array that also says whether it ends before the log does. */
-export interface EventPage extends Array<LogEvent> {
+export interface EventPage extends Array<LogFact> {
   /** There are further events: pass it as `after` to get them. */
   readonly after?: number;
   /** Of a page that was read backwards: there are earlier events; pass it as `before`. */
@@ -36,6 +44,7 @@ export async function readEventPage(
   scope: Scope,
   { bytes = Number.POSITIVE_INFINITY, ...options }: ReadOptions & { bytes?: number } = {},
 ): Promise<EventPage> {
+  checkOptions("The options of events", options, eventsKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { limit = defaultLimit } = options;
@@ -50,26 +59,30 @@ export async function readEventPage(
     facts.push(...page.facts);
     read += page.size;
     const last = page.facts.at(-1);
-    if (!last || page.facts.length < count) return asPage(ref, facts);
+    if (!last || page.facts.length < count) return asPage(facts);
     range = { ...range, ...(options.reverse ? { before: last.seq } : { after: last.seq }) };
   }
   const further = await context.journal.read(ref, { ...range, limit: 1 });
-  return asPage(ref, facts, further.facts.length > 0 ? range : undefined);
+  return asPage(facts, further.facts.length > 0 ? range : undefined);
 }
 
-function asPage(ref: BranchRef, facts: readonly (Fact | UnknownFact)[], rest?: ReadOptions): EventPage {
-  const events = facts.map((fact) => address(ref, fact));
+function asPage(facts: readonly (Fact | UnknownFact)[], rest?: ReadOptions): EventPage {
+  const events = [...facts];
   // Not a part of the list: whoever compares or writes it sees the events and nothing else.
   const key = rest?.reverse ? "before" : "after";
   return rest ? Object.defineProperty(events, key, { value: rest[key] ?? 0 }) : events;
 }
 
-/** The same for whoever knows where the log ends: the store is asked once. */
-export async function readEvents(context: Context, scope: Scope, options: ReadOptions = {}): Promise<LogEvent[]> {
+/** The same where the end of the log is known: the store is asked once. */
+async function readFacts(context: Context, scope: Scope, options: ReadOptions): Promise<LogFact[]> {
   checkRead(options);
   const ref = await resolveBranch(context, scope);
-  const { facts } = await context.journal.read(ref, options);
-  return facts.map((fact) => address(ref, fact));
+  return [...(await context.journal.read(ref, options)).facts];
+}
+
+/** The same for a live stream, which is told whose they are. */
+export async function readEvents(context: Context, ref: BranchRef, options: ReadOptions = {}): Promise<LogEvent[]> {
+  return (await readFacts(context, ref, options)).map((fact) => address(ref, fact));
 }
 
 /**
@@ -81,6 +94,7 @@ export async function* watchEvents(
   scope: Scope,
   options: { after?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<LogEvent> {
+  checkOptions("The options of watch", options, watchKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const left = new AbortController();
@@ -116,6 +130,7 @@ export async function readMessages(
   scope: Scope,
   options: { last?: number; before?: number } = {},
 ): Promise<MessagePage> {
+  checkOptions("The options of messages", options, messagesKeys);
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;

@@ -27,8 +27,8 @@ export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
-export type { EventPage, LogEvent, MessagePage } from "./history.ts";
-export type { SessionAndBranch } from "./objects.ts";
+export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
+export type { SavedSessionAndBranch, SessionAndBranch } from "./objects.ts";
 export type { RevokedPermission } from "./permissions.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
@@ -102,7 +102,10 @@ export class Sessions {
     return branches.createBranch(this.#context, sessionId, details);
   }
 
-  /** The branch with its messages and state, now or at an earlier position; complete turns nobody saved are discarded. */
+  /**
+   * The branch with its messages and state, now or at an earlier position. Complete turns that wait to be saved are
+   * discarded when whoever staged them is closed or gone.
+   */
   loadBranch(sessionId: string, branchId?: string, options: { at?: number } = {}): Promise<Branch> {
     return branches.loadBranch(this.#context, scopeOf(sessionId, branchId), options);
   }
@@ -189,8 +192,8 @@ export class Sessions {
     return objects.loadSessionAndBranch(this.#context, scopeOf(sessionId, branchId));
   }
 
-  /** Saves the session's changed metadata and state and the branch's complete turns that wait. */
-  saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SessionAndBranch> {
+  /** Saves the session's changed metadata and state and the branch's complete turns that wait; `savedTurns` says which. */
+  saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SavedSessionAndBranch> {
     return objects.saveSessionAndBranch(this.#context, { session, branch });
   }
 
@@ -261,12 +264,15 @@ export class Sessions {
 
   // The log
 
-  /** A page of the branch's events: 1,000 unless `limit` says otherwise. Its `after` is where the next one begins, if there is one. */
+  /**
+   * A page of the branch's events as the log keeps them, without the routing that live events carry: 1,000 unless `limit` says
+   * otherwise. Its `after` is where the next one begins, if there is one.
+   */
   events(scope: Scope, options: ReadOptions = {}): Promise<history.EventPage> {
     return history.readEventPage(this.#context, scope, options);
   }
 
-  /** Every event after a position, each once and in order, and then those to come. */
+  /** Every event after a position with its address, each once and in order, and then those to come. */
   watch(scope: Scope, options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<history.LogEvent> {
     return history.watchEvents(this.#context, scope, options);
   }
@@ -285,6 +291,7 @@ export class Sessions {
 
   /** Finishes what is under way and closes the store. */
   async close(): Promise<void> {
+    this.#context.staging.close();
     await this.#context.views.settle();
     await this.#context.store.close();
   }

@@ -14,6 +14,12 @@ export interface SessionAndBranch {
   branch: Branch;
 }
 
+/** Both after they were saved. */
+export interface SavedSessionAndBranch extends SessionAndBranch {
+  /** The ids of the turns that this call saved; none when none waited, were discarded, or were saved by another caller. */
+  savedTurns: readonly string[];
+}
+
 /** Loads the session and the branch, creating what is missing. */
 export async function loadSessionAndBranch(context: Context, scope: Scope): Promise<SessionAndBranch> {
   const { sessionId } = scope;
@@ -37,12 +43,12 @@ export async function loadSessionAndBranch(context: Context, scope: Scope): Prom
 /**
  * Saves what changed on the objects: the session's metadata and state (as a merge patch against what was handed out, so
  * that nothing others wrote meanwhile is taken back), and the branch's complete turns that wait to be saved. Returns both
- * as they are now. `version_conflict` for an old copy of which nobody knows what changed on it.
+ * as they are now, and which turns were saved. `version_conflict` for an old copy of which nobody knows what changed on it.
  */
 export async function saveSessionAndBranch(
   context: Context,
   { session, branch }: SessionAndBranch,
-): Promise<SessionAndBranch> {
+): Promise<SavedSessionAndBranch> {
   const ref = await resolveBranch(context, { sessionId: branch.sessionId, branchId: branch.id });
   if (session.id !== ref.sessionId) {
     throw new BoughError("invalid_argument", `Branch "${ref.branchId}" is not of session "${session.id}".`, {
@@ -50,11 +56,8 @@ export async function saveSessionAndBranch(
     });
   }
   const saved = await saveSession(context, session);
-  await saveBranch(context, ref).catch((error: unknown) => {
-    // None waits, or somebody else has just saved them: all that was asked for is there.
-    if (!BoughError.is(error, "nothing_to_save")) throw error;
-  });
-  return { session: handOut(saved), branch: await holdBranch(context, ref) };
+  const savedTurns = await saveBranch(context, ref);
+  return { session: handOut(saved), branch: await holdBranch(context, ref), savedTurns };
 }
 
 /** The sessions handed out, each as it was then. */

@@ -2,6 +2,7 @@
 
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import { auditPrefix, listShown } from "../log/reserved.ts";
@@ -30,6 +31,10 @@ export interface SessionPatch {
   readonly state?: JsonObject;
 }
 
+const createSessionKeys = optionKeys<SessionPatch>({ metadata: true, state: true });
+const updateSessionKeys = createSessionKeys;
+const listSessionsKeys = optionKeys<SessionQuery>({ metadata: true, activeBefore: true, limit: true, cursor: true });
+
 export interface SessionList {
   readonly sessions: readonly Session[];
   /** Pass it to get the next page; absent on the last. */
@@ -41,6 +46,7 @@ export async function createSession(
   id: string | undefined,
   given: SessionPatch,
 ): Promise<Session> {
+  checkOptions("The options of createSession", given, createSessionKeys);
   const sessionId = id ?? ids.next();
   checkId(sessionId, "session");
   const { metadata = {}, state = {} } = checkedPatch(given);
@@ -65,6 +71,7 @@ export async function getSession({ store }: Context, sessionId: string): Promise
 }
 
 export async function listSessions({ store }: Context, query: SessionQuery): Promise<SessionList> {
+  checkOptions("The options of listSessions", query, listSessionsKeys);
   checkQuery(query);
   const { sessions, cursor } = await listShown(store, query, (id) => !id.startsWith(auditPrefix));
   return { sessions: sessions.map(describeSession), ...(cursor !== undefined && { cursor }) };
@@ -77,6 +84,7 @@ export async function updateSession(
   options: { expectedVersion?: number } = {},
 ): Promise<Session> {
   checkId(sessionId, "session");
+  checkOptions("The options of updateSession", patch, updateSessionKeys);
   return describeSession(await store.updateSession(sessionId, checkedPatch(patch), options));
 }
 

@@ -7,6 +7,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart, TurnRequest } from "../events/index.ts";
 import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { turnPatch } from "../projection/header.ts";
@@ -36,6 +37,11 @@ export interface TurnClose {
   /** A merge patch of the branch-scoped state that takes effect with the close. */
   readonly state?: JsonObject;
 }
+
+const turn = { runId: true, agentId: true, metadata: true, leaseMs: true, retention: true } as const;
+const beginTurnKeys = optionKeys<TurnOptions>(turn);
+const close = { usage: true, iterations: true, reason: true, state: true } as const;
+const appendTurnKeys = optionKeys<TurnClose & TurnOptions>({ ...turn, ...close });
 
 /** A turn being written; whoever has it holds the branch. */
 export interface TurnWriter {
@@ -81,6 +87,7 @@ export async function beginTurn(
   input: string | readonly NewMessage[],
   options: TurnOptions = {},
 ): Promise<TurnWriter> {
+  checkOptions("The options of beginTurn", options, beginTurnKeys);
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
   const turn = { ...options, runId, turnId: context.ids.next(), messages: toMessages(input), onCached: true };
@@ -89,6 +96,7 @@ export async function beginTurn(
 
 /** Takes up the turn that was left open: after a crash, or after release(). */
 export async function resumeTurn(context: Context, scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
+  checkOptions("The options of resumeTurn", options, beginTurnKeys);
   const ref = await resolveBranch(context, scope);
   const by = { ...options, runId: options.runId ?? context.ids.next() };
   return holdTurn(context, ref, by, (view) => {
@@ -105,6 +113,7 @@ export async function appendTurn(
   messages: readonly NewMessage[],
   close: TurnClose & TurnOptions = {},
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
+  checkOptions("The options of appendTurn", close, appendTurnKeys);
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
   const written = await whileFree(context, ref, (view) => {
@@ -116,17 +125,13 @@ export async function appendTurn(
   return { turnId, facts: written?.facts ?? [] };
 }
 
-/** Commits the complete turns that wait on the branch; `nothing_to_save` when there are none. */
-export async function saveBranch(context: Context, scope: Scope): Promise<void> {
+/** Commits the complete turns that wait on the branch and returns their ids; an empty list when none waits. */
+export async function saveBranch(context: Context, scope: Scope): Promise<readonly string[]> {
   const ref = await resolveBranch(context, scope);
   const written = await whileFree(context, ref, (view) =>
     view.staged.map(({ id: turnId }) => ({ ...stamp(context), type: "turn.committed", turnId }) as const),
   );
-  if (!written) {
-    throw new BoughError("nothing_to_save", `Branch "${ref.branchId}" has no turn that waits to be saved.`, {
-      data: { ...ref },
-    });
-  }
+  return (written?.facts ?? []).flatMap((fact) => (fact.type === "turn.committed" ? [fact.turnId] : []));
 }
 
 /**
@@ -290,7 +295,8 @@ export class HeldTurn implements TurnWriter {
   }
 
   stage(close: TurnClose & { messages?: readonly NewMessage[] } = {}) {
-    return this.#close(close, { ...completed(this.#context, this.turnId, close), type: "turn.staged" });
+    const last = { ...completed(this.#context, this.turnId, close), type: "turn.staged" } as const;
+    return this.#close(close, last, { stagedBy: this.#context.staging.name });
   }
 
   end(close: TurnClose & TurnFailure) {
@@ -313,15 +319,15 @@ export class HeldTurn implements TurnWriter {
   }
 
   /** Results that are still on their way are part of what is closed. */
-  async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft) {
+  async #close(close: TurnClose & { messages?: readonly NewMessage[] }, last: Draft, header?: JsonObject) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
     const drafts: Draft[] = [];
     addMessages(drafts, this.#context, this.turnId, close.messages ?? []);
     drafts.push(...closeDrafts(this.#context, this.turnId, close), last);
-    return await this.#write(drafts, { release: true });
+    return await this.#write(drafts, { release: true, ...(header && { header }) });
   }
 
-  async #write(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+  async #write(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
     this.#checkOpen();
     const writing = this.#append(drafts, options);
     this.#inFlight.add(writing);
@@ -332,12 +338,12 @@ export class HeldTurn implements TurnWriter {
     }
   }
 
-  async #append(drafts: readonly Draft[], options: { release?: true }): Promise<readonly Fact[]> {
+  async #append(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
     const view = this.#cachedView() ?? (await this.view());
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
     checkNew(this.#context, this.ref, view, drafts);
-    const header = turnPatch(view, drafts);
+    const header = options.header ? { ...turnPatch(view, drafts), ...options.header } : turnPatch(view, drafts);
     const { facts } = await this.#context.journal.append(this.ref, drafts, { epoch, header, release: options.release });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
     if (options.release) {
@@ -351,6 +357,9 @@ export class HeldTurn implements TurnWriter {
     if (this.#closed) throw refuse.epochStale(this.ref, this.claim.epoch);
   }
 }
+
+/** `header` has keys of the branch's row beside those that the facts change. */
+type Writing = { readonly release?: true; readonly header?: JsonObject };
 
 /** Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. */
 function checkNew({ views }: Context, ref: BranchRef, view: BranchView, drafts: readonly Draft[]): void {

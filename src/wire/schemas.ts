@@ -213,5 +213,7 @@ export function issueText(issues: readonly v.BaseIssue<unknown>[]): string {
   const [issue] = issues;
   const path = issue?.path?.map(({ key }) => String(key).slice(0, 64)).join(".");
   const where = path ? `"${path}"` : "The value";
+  // A strict object says "never" of a key that it does not know.
+  if (path && issue?.expected === "never") return `There is an unknown key "${path}".`;
   return issue?.expected ? `${where} must be ${issue.expected}.` : `${where} is not valid.`;
 }

@@ -186,14 +186,28 @@ describe("turns that the caller saves", () => {
     expect((await again().loadBranch("s")).messages).toHaveLength(4);
   });
 
-  test("are discarded by a load when nobody saved them", async () => {
-    const { agent, again, model } = await given(["one", "two"], { persistAfterTurn });
+  test("are discarded by a load when nobody saved them before the agent was closed", async () => {
+    const { agent, again } = await given(["one", "two"], { persistAfterTurn });
     expect((await agent.run("1", s).result).status).toBe("completed");
-    const branch = await again().loadBranch("s");
+    await agent.close();
+    const next = again({ script: (prompt) => said(prompt).join() });
+    const branch = await next.loadBranch("s");
     expect([branch.messages, branch.stagedTurns, branch.uncommittedTurn]).toEqual([[], [], undefined]);
-    expect((await factTypes(agent)).at(-1)).toBe("turn.discarded");
-    await agent.run("2", s).result;
-    expect(said(model.calls[1]!.prompt)).toEqual(["user: 2"]);
+    expect((await factTypes(next)).at(-1)).toBe("turn.discarded");
+    expect((await next.run("2", s).result).text).toBe("user: 2");
+  });
+
+  test("are not discarded by others who look at the branch while the agent may still save them", async () => {
+    const { agent, again, model } = await given(["one", "two"], { persistAfterTurn });
+    const { session, branch } = await agent.loadSessionAndBranch("s");
+    await agent.run("1", { branch }).result;
+    for (const looking of [agent, again()]) expect((await looking.loadBranch("s")).stagedTurns).toHaveLength(1);
+    await agent.run("2", { branch }).result;
+    expect(said(model.calls[1]!.prompt)).toEqual(["user: 1", "assistant: one", "user: 2"]);
+    const saved = await agent.saveSessionAndBranch(session, branch);
+    expect(saved.savedTurns).toEqual(saved.branch.turns.map(({ id }) => id));
+    expect(saved.branch.messages).toHaveLength(4);
+    expect((await agent.saveSessionAndBranch(saved.session, saved.branch)).savedTurns).toEqual([]);
   });
 
   test("that fail or are interrupted wait for nobody", async () => {

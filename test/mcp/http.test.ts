@@ -1,6 +1,9 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createAgent } from "../../src/index.ts";
 import { type McpToolsOptions, mcpTools } from "../../src/mcp/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
 import { prepareTools, type ToolSource } from "../../src/tools/index.ts";
 import { contextFor } from "../tools/kit.ts";
 import { callTool, type HttpServer, patient, serveHttp } from "./kit.ts";
@@ -44,6 +47,28 @@ describe("the tools of a server by HTTP", () => {
     stop.abort();
     await expect(running).rejects.toMatchObject({ code: "aborted" });
     await expect.poll(() => notes, patient).toEqual(["waiting", "cancelled"]);
+  });
+
+  test("are told why in words when a run is interrupted", async () => {
+    const reasons: unknown[] = [];
+    const { source } = await open(() => {
+      const server = new McpServer({ name: "test", version: "1.0.0" });
+      server.registerTool("wait", { inputSchema: z.object({}) }, (_, { mcpReq: { signal } }) => {
+        return new Promise((resolve) => {
+          signal.addEventListener("abort", () => {
+            reasons.push(signal.reason);
+            resolve({ content: [] });
+          });
+          void run.interrupt("enough");
+        });
+      });
+      return server;
+    });
+    const model = scriptedModel([{ calls: [{ name: "wait", input: {} }] }]);
+    const agent = createAgent({ model, tools: [source] });
+    cleaning.push(() => agent.close());
+    const run = agent.run("Go");
+    await expect.poll(() => reasons.map(String), patient).toEqual(["AbortError: The run was interrupted: enough."]);
   });
 
   test("are called in a new session when the server has forgotten the old one (C2)", async () => {

@@ -44,7 +44,7 @@ export function describeOutage(openPlace: () => Place, restart: () => Promise<vo
     });
     const rest = await node.live(`${live}?after=${keptOf(first.frames).at(-1)!.seq}`);
     await rest.until(({ type }) => type === "ready");
-    expect([...keptOf(first.frames), ...keptOf(rest.frames)]).toEqual(log);
+    expect([...keptOf(first.frames), ...keptOf(rest.frames)]).toMatchObject(log);
     const texts = (await node.ask("GET", `${scope}/state`)).body.messages.map(
       ({ role, content }: { role: string; content: { text: string }[] }) => role === "user" && content[0]!.text,
     );

@@ -19,7 +19,11 @@ export function describeProtocol(open: OpenStore): void {
 
     test("1.2 unknown keys and parameters are refused", async () => {
       const { ask } = await start([]);
-      expectProblem(await ask("POST", "/sessions", { sessionID: "x" }), 400, "invalid_argument");
+      const misspelt = await ask("POST", "/sessions", { sessionID: "x" });
+      expectProblem(misspelt, 400, "invalid_argument");
+      expect(misspelt.body.detail).toBe('There is an unknown key "sessionID".');
+      const deeper = await ask("POST", `${scope}/inputs`, { input: "Hi", config: { limits: { turns: 1 } } });
+      expect(deeper.body.detail).toBe('There is an unknown key "config.limits.turns".');
       expectProblem(await ask("GET", "/sessions?limits=3"), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?limit=3&limit=4"), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?__proto__=3"), 400, "invalid_argument");
@@ -290,6 +294,26 @@ export function describeProtocol(open: OpenStore): void {
       const all = (await g.ask("GET", `${main}/events`)).body.events;
       expect(all.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3, 4, 5]);
       expect((await g.ask("GET", `${main}/events?after=2&limit=2`)).body.events).toEqual(all.slice(2, 4));
+    });
+
+    test("4.7 events are what the log keeps; their routing is in the frames of a stream only", async () => {
+      const g = await start(["One."]);
+      await say(g, "first");
+      const routing = ["sessionId", "branchId", "version", "channel", "direction"];
+      const { events } = (await g.ask("GET", `${main}/events`)).body;
+      for (const event of events) {
+        expect(Object.keys(event)).toEqual(expect.arrayContaining(["seq", "id", "at", "type"]));
+        for (const key of [...routing, "agent", "traceId", "spanId", "parentSpanId"])
+          expect(event).not.toHaveProperty(key);
+      }
+      const stream = await g.live(`${scope}/events/live`);
+      await stream.until(({ type }) => type === "ready");
+      const told = stream.frames.flatMap((frame) => (frame.type === "event" ? [frame.event] : []));
+      expect(told.map(({ seq }) => seq)).toEqual(events.map(({ seq }: { seq: number }) => seq));
+      for (const [i, event] of told.entries()) {
+        expect(event).toMatchObject(events[i]);
+        for (const key of routing) expect(event).toHaveProperty(key);
+      }
     });
 
     test("4.9 checkpoints are saved, listed, looked at, forked and gone back to", async () => {

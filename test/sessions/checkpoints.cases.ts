@@ -174,13 +174,15 @@ export function checkpointCases(test: Case): void {
 
     test("of turns that wait is current once they are saved, and stale once they are discarded", async ({
       sessions,
+      other,
     }) => {
       const { session, branch } = await sessions.loadSessionAndBranch("s");
       await (await sessions.beginTurn(main, [says("user", "q1", "q1")])).stage();
       expect(await sessions.saveCheckpoint(main, { id: "c" })).toMatchObject({ messageIndex: 1 });
       await sessions.saveSessionAndBranch(session, branch);
       expect((await sessions.loadAtCheckpoint(main, "c")).messageCount).toBe(1);
-      await (await sessions.beginTurn(main, [says("user", "q2", "q2")])).stage();
+      const dead = await other({ owner: deadOwner() });
+      await (await dead.beginTurn(main, [says("user", "q2", "q2")])).stage();
       await sessions.saveCheckpoint(main, { id: "d" });
       await sessions.loadBranch("s");
       await refused(sessions.loadAtCheckpoint(main, "d"), "checkpoint_stale");

@@ -16,7 +16,10 @@ const upTo = (n: number, from = 1) => Array.from({ length: n }, (_, i) => from +
 
 export function logCases(test: Case): void {
   describe("the events of a branch", () => {
-    test("are numbered from 1 and addressed, through the lineage of a fork", async ({ sessions }) => {
+    test("are numbered from 1, through the lineage of a fork, and are what the log keeps", async ({
+      sessions,
+      store,
+    }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2);
       await sessions.forkBranch({ ...main, newBranchId: "f", from: "a1" });
@@ -24,16 +27,16 @@ export function logCases(test: Case): void {
       const events = await sessions.events(on("f"));
       expect(events.map(({ seq }) => seq)).toEqual(upTo(10));
       expect(events.map(({ type }) => type).slice(4, 7)).toEqual(["turn.committed", "branch.forked", "turn.started"]);
-      for (const event of events) {
-        expect(event).toMatchObject({
-          sessionId: "s",
-          branchId: "f",
-          version: 1,
-          direction: "down",
-          at: expect.any(Number),
-        });
+      // The durable JSON, with the place and the id that it is stored under, and nothing else.
+      const stored = await store.read(on("f"));
+      expect(events).toEqual(stored.map(({ seq, id, data }) => ({ seq, id, ...JSON.parse(data) })));
+      const routing = ["version", "channel", "direction", "sessionId", "branchId", "agent", "traceId", "spanId"];
+      for (const event of events) for (const key of routing) expect(event).not.toHaveProperty(key);
+      // Whoever watches is told whose they are.
+      for (const event of await take(sessions.watch(on("f")), 10)) {
+        expect(event).toMatchObject({ sessionId: "s", branchId: "f", version: 1, direction: "down" });
+        if (event.id === "q3") expect(event).toMatchObject({ messageId: "q3", turnId: events[6]!.id });
       }
-      expect(events.find(({ id }) => id === "q3")).toMatchObject({ messageId: "q3", turnId: events[6]!.id });
     });
 
     test("are read in pages, either way", async ({ sessions }) => {

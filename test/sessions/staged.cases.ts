@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { describe, expect } from "vitest";
 import type { Sessions } from "../../src/sessions/index.ts";
 import { asks, type Case, deadOwner, idsOf, main, on, refused, resultsIn, says, talk } from "./kit.ts";
@@ -34,17 +35,22 @@ export function stagedCases(test: Case): void {
       expect((await types(sessions)).filter((type) => type === "turn.discarded")).toEqual([]);
     });
 
-    test("are discarded when the branch is loaded and nobody saved them", async ({ sessions, other }) => {
+    test("are discarded when the branch is loaded and nobody is left who could save them", async ({
+      sessions,
+      other,
+    }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 9, 9, { state: { n: 9 } });
-      await stage(sessions, 1, { n: 1 });
-      await stage(sessions, 2);
+      const dead = await other({ owner: deadOwner() });
+      await stage(dead, 1, { n: 1 });
+      await stage(dead, 2);
       const loaded = await (await other()).loadBranch("s");
       expect([idsOf(loaded.messages), loaded.stagedTurns, loaded.state]).toEqual([["q9", "a9"], [], { n: 9 }]);
       expect(idsOf(loaded.transcript())).toEqual(["q9", "a9"]);
       expect((await types(sessions)).filter((type) => type === "turn.discarded")).toHaveLength(2);
       const saved = await sessions.saveSessionAndBranch(await sessions.getSession("s"), loaded);
       expect(idsOf(saved.branch.messages)).toEqual(["q9", "a9"]);
+      expect(saved.savedTurns).toEqual([]);
       await talk(sessions, main, 3);
       expect(idsOf((await sessions.loadBranch("s")).messages)).toEqual(["q9", "a9", "q3", "a3"]);
     });
@@ -53,12 +59,35 @@ export function stagedCases(test: Case): void {
       const { session, branch } = await sessions.loadSessionAndBranch("s");
       const processes = [sessions, await other(), await other()];
       await stage(sessions, 1);
-      await Promise.all(processes.map((each) => each.saveSessionAndBranch(session, branch)));
-      await stage(sessions, 2);
+      const saved = await Promise.all(processes.map((each) => each.saveSessionAndBranch(session, branch)));
+      expect(saved.flatMap(({ savedTurns }) => savedTurns)).toHaveLength(1);
+      await stage(await other({ owner: deadOwner() }), 2);
       await Promise.all(processes.map((each) => each.loadBranch("s")));
       for (const each of processes) expect(idsOf((await each.loadBranch("s")).messages)).toEqual(["q1", "a1"]);
       const closed = (await types(sessions)).filter((type) => ["turn.committed", "turn.discarded"].includes(type));
       expect(closed).toEqual(["turn.committed", "turn.discarded"]);
+    });
+
+    test("stay while whoever staged them may still save them, whoever loads the branch", async ({
+      sessions,
+      other,
+    }) => {
+      const { session, branch } = await sessions.loadSessionAndBranch("s");
+      await stage(sessions, 1);
+      // Another process of this host that lives, and one of another host, of which nobody here knows.
+      const living = `${hostname()}/${process.ppid}`;
+      for (const owner of [undefined, living, "elsewhere/1"]) {
+        const reader = await other(owner === undefined ? {} : { owner });
+        for (const each of [sessions, reader]) expect((await each.loadBranch("s")).stagedTurns).toHaveLength(1);
+        await reader.loadSessionAndBranch("s");
+        expect(await types(sessions)).not.toContain("turn.discarded");
+      }
+      const saved = await sessions.saveSessionAndBranch(session, branch);
+      expect(idsOf(saved.branch.messages)).toEqual(["q1", "a1"]);
+      expect(saved.savedTurns).toEqual([saved.branch.turns[0]!.id]);
+      const other2 = await other({ owner: living });
+      await stage(other2, 2);
+      expect((await sessions.loadBranch("s")).stagedTurns).toHaveLength(1);
     });
 
     test("are not discarded by whoever only looks", async ({ sessions }) => {

@@ -1,4 +1,4 @@
-import { type LogEvent, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
+import { type LogEvent, type LogFact, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
 import { type Call, defineCommand, jsonArg, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { moment, shorten, type Terminal, toJson, visible } from "../terminal.ts";
@@ -35,7 +35,7 @@ async function tail(
   scope: Scope,
   { args, terminal, signal }: Call<typeof tailArgs>,
 ): Promise<void> {
-  const show = (event: LogEvent) => terminal.print(args.json ? toJson(event) : lineOf(terminal, event));
+  const show = (event: LogFact) => terminal.print(args.json ? toJson(event) : lineOf(terminal, event));
   let after: number;
   if (args.after === undefined) {
     const newest = (await sessions.events(scope, { reverse: true, limit: 20 })).reverse();
@@ -45,13 +45,13 @@ async function tail(
     after = await showAll(sessions, scope, { after: wholeNumber(args.after, "after"), show, signal });
   }
   if (!args.follow) return;
-  for await (const event of sessions.watch(scope, { after, signal })) show(event);
+  for await (const event of sessions.watch(scope, { after, signal })) show(factOf(event));
 }
 
 async function showAll(
   sessions: Sessions,
   scope: Scope,
-  { after, show, signal }: { after: number; show: (event: LogEvent) => void; signal: AbortSignal },
+  { after, show, signal }: { after: number; show: (event: LogFact) => void; signal: AbortSignal },
 ): Promise<number> {
   for (let position = after; ; ) {
     const page = await sessions.events(scope, { after: position, limit: pageSize });
@@ -61,16 +61,24 @@ async function showAll(
   }
 }
 
-/** What every event of the branch has alike. */
-const envelope = new Set(["id", "sessionId", "branchId", "version", "channel", "direction"]);
+/** The event as the log keeps it, so that one that is waited for looks like one that was there. */
+function factOf(event: LogEvent): LogFact {
+  const { sessionId: _sessionId, branchId: _branchId, version: _version, ...rest } = event;
+  const { channel: _channel, direction: _direction, ...fact } = rest as Record<string, unknown>;
+  if (event.type === "turn.started") delete fact.turnId;
+  if (event.type === "message.added") delete fact.messageId;
+  return fact as unknown as LogFact;
+}
 
 /** Ids say least to a person, so they come last, where the edge of the terminal may cut them off. */
 const ids = ["messageId", "turnId", "runId", "callId", "interactionId", "agentId"];
 
 /** Position, time, kind, and the rest as far as there is room. */
-function lineOf(terminal: Terminal, event: LogEvent): string {
-  const { seq, type, at, ...more } = event as LogEvent & Record<string, unknown>;
-  const fields = Object.entries(more).filter(([key]) => !envelope.has(key));
+function lineOf(terminal: Terminal, event: LogFact): string {
+  const { seq, type, at, id, ...payload } = event as LogFact & Record<string, unknown>;
+  // Its id is that of what it brings into being; of other kinds it says nothing to a person.
+  const [begun] = type.split(".").filter((noun) => noun === "message" || type === "turn.started");
+  const fields = Object.entries(begun === undefined ? payload : { ...payload, [`${begun}Id`]: id });
   fields.sort(([a], [b]) => ids.indexOf(a) - ids.indexOf(b));
   const rest = Object.fromEntries(fields.map(([key, value]) => [key, key === "content" ? wordsOf(value) : value]));
   const start = `${String(seq).padStart(6)}  ${moment(at as number)}  ${type.padEnd(20)}  `;

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import type { ModelRequest } from "../../models/index.ts";
 import { defineTool } from "../../tools/index.ts";
+import { readsRequests } from "../pipeline.ts";
 import type { Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { toolInput } from "./tool-input.ts";
@@ -49,7 +50,7 @@ const updatePlan = defineTool({
 
 /** Brings the tool `update_plan`; every model call is shown the plan as it stands, and watchers get it as "plan". */
 export function planning(): Middleware {
-  return {
+  return readsRequests({
     name: "planning",
     state: [planState],
     tools: { update_plan: updatePlan },
@@ -57,7 +58,7 @@ export function planning(): Middleware {
       const steps = await context.state.get(planState);
       if (steps.length > 0) context.request = withInstruction(context.request, planText(steps));
     },
-  };
+  });
 }
 
 const marks = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };

@@ -3,10 +3,11 @@
 //   T1. A run's trace begins with the first hook that is called: a run that takes a turn up gets no beforeTurn.
 //   T2. It ends with the turn, or when the run's signal aborts, because a run that is parked or lost gets no afterTurn.
 
-import { Leaving } from "../../base/abort.ts";
+import { AbortReason } from "../../base/abort.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { ToolOutput } from "../../events/index.ts";
 import type { ModelRequest } from "../../models/index.ts";
+import { readsRequests } from "../pipeline.ts";
 import type { HookContext, Middleware, ToolCallContext, TurnSummary } from "../port.ts";
 import { noteError, noteFailure, RunTrace } from "./run-trace.ts";
 import { numbers, providerName, tracedChat } from "./traced-chat.ts";
@@ -25,7 +26,7 @@ export interface TelemetryOptions {
 /** Traces every turn, model call and tool call with OpenTelemetry. */
 export function telemetry({ tracer, recordContent = false, clock = systemClock }: TelemetryOptions = {}): Middleware {
   const traces = new Traces(tracer);
-  return {
+  return readsRequests({
     name: "telemetry",
     async beforeIteration(context) {
       const trace = await traces.of(context);
@@ -49,7 +50,7 @@ export function telemetry({ tracer, recordContent = false, clock = systemClock }
       noteTurn(trace.turn, turn);
       trace.end();
     },
-  };
+  });
 }
 
 /** The traces of the runs under way. */
@@ -111,8 +112,9 @@ async function tracedTool(
     if (isError && !trace.isFailed(span)) noteError(span, "tool_error", "The tool gave an error.");
     return output;
   } catch (error) {
-    // A run that leaves its work (interrupted, parked) throws what is no error.
-    if (error instanceof Error && !(error instanceof Leaving) && !context.signal.aborted) noteFailure(span, error);
+    // A run that leaves its work (interrupted, parked) has not failed.
+    const hasFailed = error instanceof Error && !(error instanceof AbortReason);
+    if (hasFailed && !context.signal.aborted) noteFailure(span, error);
     throw error;
   } finally {
     trace.close(span);

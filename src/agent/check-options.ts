@@ -1,0 +1,186 @@
+// What an agent and a run may be told: one table for each, checked when the agent is made and when a run begins.
+
+import { BoughError } from "../base/errors.ts";
+import {
+  anything,
+  checkOptions,
+  flag,
+  fn,
+  isObject,
+  number,
+  type OptionCheck,
+  type OptionChecks,
+  object,
+  oneOf,
+  optionTable,
+  text,
+  texts,
+  whole,
+} from "../base/options.ts";
+import type { RunIdentity } from "../events/index.ts";
+import type { ModelSettings, RetryPolicy } from "../models/index.ts";
+import type { Durable, Limits, RunConfig, RunOptions, Tightening } from "../runs/index.ts";
+import type { AgentOptions } from "./options.ts";
+
+const middleware: OptionCheck = {
+  fits: (value) => Array.isArray(value) && value.every((each) => isObject(each) && typeof each.name === "string"),
+  wanted: "a list of middleware, each an object with a name",
+};
+const toolSet: OptionCheck = { fits: isObject, wanted: "an object of tools by name" };
+const toolSets: OptionCheck = {
+  fits: (value) => isObject(value) || (Array.isArray(value) && value.every(isObject)),
+  wanted: "an object of tools by name, or a list of such objects and of tool sources",
+};
+const model: OptionCheck = {
+  fits: (value) => typeof value === "string" || isObject(value),
+  wanted: 'an AI SDK model object or "provider/model"',
+};
+const signal: OptionCheck = {
+  fits: (value) =>
+    isObject(value) && typeof value.aborted === "boolean" && typeof value.addEventListener === "function",
+  wanted: "an AbortSignal",
+};
+const branch: OptionCheck = {
+  fits: (value) => isObject(value) && typeof value.sessionId === "string" && typeof value.id === "string",
+  wanted: "a branch, with its sessionId and its id",
+};
+const toolChoice: OptionCheck = {
+  fits: (value) => ["auto", "none", "required"].includes(value as string) || (isObject(value) && "tool" in value),
+  wanted: '"auto", "none", "required" or { tool: name }',
+};
+const permissionMode = oneOf("ask", "allow", "deny");
+
+const settings: OptionChecks<ModelSettings> = {
+  temperature: number,
+  topP: number,
+  topK: number,
+  maxOutputTokens: number,
+  presencePenalty: number,
+  frequencyPenalty: number,
+  stop: texts,
+  seed: whole,
+  reasoning: oneOf("none", "minimal", "low", "medium", "high", "xhigh", "max", "provider-default"),
+  headers: object,
+  providerOptions: object,
+};
+const settingsTable = optionTable<ModelSettings>(settings);
+
+// The values of limits are checked together with those they override (plan.ts).
+const limits: OptionChecks<Limits> = {
+  iterations: anything,
+  calls: anything,
+  parallelTools: anything,
+  answerMs: anything,
+  turnMs: anything,
+};
+const limitsTable = optionTable<Limits>(limits);
+const agentLimitsTable = optionTable<NonNullable<AgentOptions["limits"]>>({
+  ...limits,
+  onIterations: oneOf("stop", "ask"),
+});
+const retryTable = optionTable<RetryPolicy>({ attempts: anything, baseMs: number, factor: number, maxMs: number });
+const durableTable = optionTable<Durable>({ checkpoints: anything, retention: anything, pendingWrites: flag });
+const permissionTable = optionTable<NonNullable<AgentOptions["permissions"]>>({ mode: permissionMode, tools: object });
+
+const agentTable = optionTable<AgentOptions>({
+  id: text,
+  name: text,
+  model,
+  models: {
+    fits: (value) => isObject(value) && Object.values(value).every(model.fits),
+    wanted: "an object of models by name",
+  },
+  context: { fits: (value) => "~standard" in Object(value), wanted: "a Standard Schema, such as zod's" },
+  tenant: text,
+  instructions: text,
+  tools: toolSets,
+  store: anything,
+  persistAfterTurn: flag,
+  durable: anything,
+  middleware,
+  limits: object,
+  permissions: object,
+  retry: object,
+  settings: object,
+  telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
+  leaseMs: anything,
+  redact: {
+    fits: (value) => value === false || typeof value === "function",
+    wanted: "a function from text to text, or false",
+  },
+  cacheBytes: number,
+  logger: { fits: (value) => typeof Object(value).warn === "function", wanted: "an object with a function warn" },
+  clock: object,
+  ids: object,
+  random: fn,
+  owner: text,
+});
+
+const configTable = optionTable<RunConfig>({
+  ...settings,
+  model,
+  instructions: text,
+  addInstructions: text,
+  tools: toolSet,
+  toolChoice,
+  permissionMode,
+  limits: object,
+  middleware,
+  sendReasoning: oneOf("turn", "all"),
+  tighten: object,
+});
+const tightenTable = optionTable<Tightening>({ permissionMode, limits: object, maxOutputTokens: number });
+const identityTable = optionTable<RunIdentity>({ tenant: text, user: text, scopes: texts });
+
+const runTable = optionTable<RunOptions>({
+  sessionId: text,
+  branchId: text,
+  branch,
+  config: object,
+  signal,
+  output: anything,
+  questions: oneOf("wait", "park", "deny"),
+  metadata: object,
+  context: anything,
+  by: text,
+  identity: object,
+});
+
+/** Refuses what an agent can't be told (`invalid_argument`). */
+export function checkAgentOptions(options: AgentOptions): void {
+  const whose = "An agent's options";
+  checkOptions(whose, options, agentTable);
+  const { limits: given, permissions, retry, durable } = options;
+  if (options.settings) checkOptions(whose, options.settings, settingsTable, "settings.");
+  if (given) checkOptions(whose, given, agentLimitsTable, "limits.");
+  if (permissions) checkOptions(whose, permissions, permissionTable, "permissions.");
+  if (retry) checkOptions(whose, retry, retryTable, "retry.");
+  if (isObject(durable)) checkOptions(whose, durable, durableTable, "durable.");
+}
+
+/** Refuses what a run can't be told (`invalid_argument`). */
+export function checkRunOptions(options: RunOptions): void {
+  const whose = "A run's options";
+  checkOptions(whose, options, runTable);
+  const { config, branch: held, sessionId, branchId } = options;
+  if (config) {
+    checkOptions(whose, config, configTable, "config.");
+    if (config.limits) checkOptions(whose, config.limits, limitsTable, "config.limits.");
+    if (config.tighten) checkOptions(whose, config.tighten, tightenTable, "config.tighten.");
+    if (config.tighten?.limits) checkOptions(whose, config.tighten.limits, limitsTable, "config.tighten.limits.");
+  }
+  if (options.identity) checkOptions(whose, options.identity, identityTable, "identity.");
+  if (held === undefined) return;
+  if (sessionId !== undefined && sessionId !== held.sessionId) throw otherPlace("sessionId", sessionId, held.sessionId);
+  if (branchId !== undefined && branchId !== held.id) throw otherPlace("branchId", branchId, held.id);
+}
+
+/** Whether it can be listened to: what is none is refused with the other options. */
+export function isSignal(value: unknown): value is AbortSignal {
+  return signal.fits(value);
+}
+
+function otherPlace(option: string, said: string, held: string): BoughError {
+  const sentence = `${option} is "${said}", but the branch in hand has "${held}". Give the branch or its ids.`;
+  return new BoughError("invalid_argument", sentence, { data: { option } });
+}
