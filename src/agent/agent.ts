@@ -17,6 +17,7 @@ import {
   defaultLimits,
   execute,
   findInterrupted,
+  findLeft,
   type InterruptedRun,
   type InterruptOutcome,
   type InterruptRequest,
@@ -146,7 +147,7 @@ export class Agent extends Sessions {
     const { by, ...runOptions } = options;
     const ref = await resolveBranch(this.#context, scope);
     await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
-    const [left] = (await findInterrupted(this.#context, ref)).filter(({ branchId }) => branchId === ref.branchId);
+    const left = await findLeft(this.#context, ref);
     if (!left || left.waitingFor.length > 0) return undefined;
     return this.run(undefined, { ...runOptions, ...ref });
   }

@@ -204,5 +204,5 @@ function nameOf({
 
 /** The words of an answer in plain text, for tools that ask a person. */
 export function answerText(answer: JsonObject): string {
-  return typeof answer.answer === "string" ? answer.answer : JSON.stringify(answer);
+  return typeof answer.answer === "string" ? answer.answer : JSON.stringify(answer.answer ?? answer);
 }

@@ -96,15 +96,7 @@ const inputFields = {
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
-/** What an answer says at least, where that is not the asking tool's own affair. */
-export const answers: Readonly<Record<string, v.GenericSchema>> = {
-  permission: v.looseObject({
-    approved: v.boolean(),
-    choice: v.optional(v.picklist(["once", "always"])),
-    reason: v.optional(v.string()),
-  }),
-  continuation: v.looseObject({ approved: v.boolean(), iterations: v.optional(positive) }),
-};
+/** What an answer says depends on the question's kind (events/answers.ts), which the log knows. */
 const responseFields = { interactionId: idSchema, answer: object };
 
 /** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */

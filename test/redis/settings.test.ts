@@ -135,7 +135,7 @@ describe.skipIf(missing)("the server's settings", () => {
   test("data of a newer format is refused", async () => {
     const prefix = freshPrefix();
     const client = await raw(server().url);
-    await client.set(`{${prefix}}:format`, "2");
+    await client.set(`{${prefix}}:format`, "3");
     await expect(redisStore(server().url, { prefix })).rejects.toMatchObject({
       code: "store_too_new",
       data: { found: 2, supported: 1 },

@@ -2,17 +2,15 @@ import type { Agent } from "../../agent/index.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { textOf } from "../../events/index.ts";
 import { holdBranch } from "../../sessions/branches.ts";
-import {
-  answers,
-  type ContextUsageBody,
-  type InputBody,
-  type InterruptBody,
-  type ResponseAnswer,
-  type ResponseBody,
-  type RunBody,
+import type {
+  ContextUsageBody,
+  InputBody,
+  InterruptBody,
+  ResponseAnswer,
+  ResponseBody,
+  RunBody,
 } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
-import { parse } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { momentOf, runsBody, stateBody } from "../pictures.ts";
 import { Refusal } from "../refusal.ts";
@@ -77,10 +75,7 @@ export async function respond(
 ): Promise<ResponseAnswer> {
   const asked = await exchange.agent();
   const { ref, tenant } = exchange;
-  const { interactions, uncommittedTurn } = await holdBranch(tenant.context, ref);
-  const kind = interactions.find(({ id }) => id === interactionId)?.kind;
-  // An answer counts once: one that says nothing must not be it.
-  if (kind !== undefined && Object.hasOwn(answers, kind)) parse(answers[kind]!, answer);
+  const { uncommittedTurn } = await holdBranch(tenant.context, ref);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = user === undefined ? {} : { by: user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
