@@ -62,7 +62,7 @@ export async function planRun(
   options: AgentOptions,
   settings: AgentSettings,
   base: AgentBase,
-  { config = {}, output, questions, metadata }: RunOptions,
+  { config = {}, output, questions, clientGraceMs, ifWaiting, metadata }: RunOptions,
 ): Promise<RunPlan> {
   const limits = config.limits ? checkLimits({ ...settings.limits, ...config.limits }) : settings.limits;
   const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
@@ -86,6 +86,8 @@ export async function planRun(
     ...(instructions !== undefined && { instructions }),
     ...(outputPlan && { output: outputPlan }),
     ...(questions && { questions }),
+    ...(clientGraceMs !== undefined && { clientGraceMs }),
+    ...(ifWaiting && { ifWaiting }),
     ...(metadata && { metadata }),
   };
 }

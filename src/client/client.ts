@@ -5,7 +5,16 @@ import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
-import type { AgentBody, AgentSummary, BranchBody, SessionBody, SessionListBody, TreeBody } from "../wire/types.ts";
+import type {
+  AgentBody,
+  AgentSummary,
+  BranchBody,
+  InteractionBody,
+  InteractionListBody,
+  SessionBody,
+  SessionListBody,
+  TreeBody,
+} from "../wire/types.ts";
 import { type BranchContext, BranchHandle } from "./branch.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
@@ -87,6 +96,20 @@ export class Client {
     const { metadata, limit, cursor } = query;
     if (!metadata) return this.#http.json("GET", "/sessions", { query: { limit, cursor } });
     return this.#http.json("POST", "/sessions/search", { body: { metadata, limit, cursor }, isRepeatable: true });
+  }
+
+  /** A page of questions that wait for an answer, of all sessions; `open(question).respond(question.id, …)` answers one. */
+  listInteractions(
+    query: {
+      sessionId?: string;
+      kind?: InteractionBody["kind"];
+      agentId?: string;
+      limit?: number;
+      cursor?: string;
+    } = {},
+  ): Promise<InteractionListBody> {
+    const { sessionId, kind, agentId, limit, cursor } = query;
+    return this.#http.json("GET", "/interactions", { query: { sessionId, kind, agentId, limit, cursor } });
   }
 
   /** Merges metadata: keys are added or overwritten, `null` removes. */

@@ -14,6 +14,7 @@ import { Asking } from "./asking.ts";
 import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
 import { Interrupted } from "./endings.ts";
+import { Parking } from "./parking.ts";
 import { changeSessionState, sessionState } from "./session-state.ts";
 import { TurnLog } from "./turn-log.ts";
 
@@ -47,6 +48,7 @@ export class ActiveTurn {
   readonly state: StateBag;
   readonly abort: ActiveTurnOptions["abort"];
   readonly asking: Asking;
+  readonly parking: Parking;
   readonly log: TurnLog;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
@@ -84,6 +86,7 @@ export class ActiveTurn {
     this.state = state;
     this.abort = options.abort;
     this.#heldUntil = context.clock.now() + plan.leaseMs;
+    this.parking = new Parking({ clock: context.clock, clientGraceMs: plan.clientGraceMs ?? 0 });
     this.asking = new Asking({
       turnId: held.turnId,
       clock: context.clock,
@@ -91,6 +94,7 @@ export class ActiveTurn {
       answerMs: plan.limits.answerMs,
       signal,
       leaving: plan.leaving,
+      parking: this.parking,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
       write: (...drafts) => this.write(...drafts),
       listen: () => this.listen(),

@@ -113,11 +113,15 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;
   }
+  const { parking } = scope.turn;
   const work = () => {
     // Only what runs here takes a slot; a client takes its time.
-    return tool.execute
-      ? scope.slots(() => execute(pending, context, { shown, input }))
-      : askClient(scope, call, shown);
+    if (!tool.execute) return askClient(scope, call, shown);
+    parking.queue(call.toolCallId);
+    return scope.slots(() => {
+      parking.unqueue(call.toolCallId);
+      return execute(pending, context, { shown, input });
+    });
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());
   return afterToolCall ? await afterToolCall(context, output) : output;

@@ -19,13 +19,13 @@ export interface Limits {
   readonly iterations: number;
   /** Tools that run at the same time (default 8). */
   readonly parallelTools: number;
-  /** How long an answer is waited for (default five minutes). */
-  readonly answerMs: number;
+  /** How long a question can be answered (default: no end). Its end is the interaction's `expiresAt`. */
+  readonly answerMs?: number;
   /** How long a turn may take, waiting included (default: no end). */
   readonly turnMs?: number;
 }
 
-export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, answerMs: 300_000 };
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8 };
 
 /** How a run asks for what its agent does not say, or says otherwise. */
 export interface RunConfig extends ModelSettings {
@@ -61,6 +61,10 @@ export interface RunOptions<Output extends OutputChoice = OutputChoice> {
    * the answer comes); "deny" (don't ask). By default it waits if anybody listens to the run, and otherwise doesn't ask.
    */
   readonly questions?: "wait" | "park" | "deny";
+  /** With "park": how long the answer of a client's tool is waited for first (default 0). Clients answer at once, or not at all. */
+  readonly clientGraceMs?: number;
+  /** A new input while the turn before waits for an answer: ends that turn (default), or is refused with `turn_open`. */
+  readonly ifWaiting?: "supersede" | "refuse";
   /** Kept with the turn. */
   readonly metadata?: JsonObject;
 }
@@ -116,6 +120,8 @@ export interface RunPlan extends AgentSettings {
   readonly settings: ModelSettings;
   readonly output?: OutputPlan;
   readonly questions?: "wait" | "park" | "deny";
+  readonly clientGraceMs?: number;
+  readonly ifWaiting?: "supersede" | "refuse";
   readonly metadata?: JsonObject;
 }
 

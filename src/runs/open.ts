@@ -3,11 +3,13 @@
 import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
 import type { Fact, NewMessage, UnknownFact } from "../events/index.ts";
-import type { BranchRef } from "../log/store.ts";
+import { type BranchRef, refuse } from "../log/index.ts";
 import type { StateBag, TurnContext } from "../middleware/index.ts";
 import type { BranchView } from "../projection/index.ts";
 import { stateOf } from "../projection/view.ts";
+import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
+import { isOver } from "../sessions/interactions.ts";
 import { type HeldTurn, holdTurn, type Opening, openingOf, resumption } from "../sessions/turns.ts";
 import { stateBag } from "./active-turn.ts";
 import type { RunPlan } from "./config.ts";
@@ -54,10 +56,11 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     return openingOf(context, view, turn);
   };
   const rewrite = plan.pipeline.beforeTurn && rewriter(request);
-  const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, (view) => {
+  const decide = (view: BranchView): Opening | Promise<Opening> => {
     const bag = stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter: request.emitter });
     from = undefined;
     if (input) {
+      if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
       if (!rewrite) return begin(view, input, bag);
       return rewrite(view, bag, input).then((rewritten) => {
         refusal = rewritten.refusal;
@@ -69,11 +72,31 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
     state = bag;
     from = view.open!.from;
     return opening;
-  });
+  };
+  const held = await holdTurn(context, ref, { ...options, onCached: input !== undefined }, decide).catch(
+    async (error) => {
+      if (!BoughError.is(error, "turn_open")) throw error;
+      const claim = await findHolder(context, ref);
+      if (claim) throw refuse.runActive(claim);
+      // The cached view may not have the answer yet.
+      return holdTurn(context, ref, options, decide);
+    },
+  );
   failpoint("run.turn.begun");
   const resumed = from !== undefined;
   const earlier = resumed ? await factsFrom(context, held, from!) : [];
   return { held, resumed, state: state!, earlier, ...(refusal && { refusal }) };
+}
+
+/** A turn that waits for an answer is ended by a new one only if that is wanted. */
+function refuseWaiting({ clock }: Context, ref: BranchRef, { open, interactions, seq }: BranchView): void {
+  const now = clock.now();
+  const asked = interactions.filter((each) => open && each.turnId === open.id && !isOver(each, now));
+  if (!open || asked.length === 0) return;
+  const { runId } = open.runs.at(-1)!;
+  const sentence = `Branch "${ref.branchId}" waits for an answer; answer it, or interrupt the turn.`;
+  const interactionIds = asked.map(({ id }) => id);
+  throw new BoughError("turn_open", sentence, { data: { ...ref, turnId: open.id, runId, interactionIds, seq } });
 }
 
 interface Rewritten {

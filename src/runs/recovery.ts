@@ -3,7 +3,7 @@
 import { type BranchRef, branchKey } from "../log/index.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
-import { isHeld } from "../sessions/claims.ts";
+import { findHolder, isHeld } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { isOver } from "../sessions/interactions.ts";
 
@@ -52,8 +52,7 @@ export async function findInterrupted(context: Context, query: RecoveryQuery = {
 
 /** The turn that was left open on a branch; nothing while somebody works on it. */
 export async function findLeft(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
-  const held = await heldBranches(context, ref.sessionId);
-  return held.has(branchKey(ref)) ? undefined : describeOpen(context, ref);
+  return (await findHolder(context, ref)) ? undefined : describeOpen(context, ref);
 }
 
 function raise(error: unknown): never {

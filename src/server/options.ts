@@ -66,6 +66,11 @@ export interface ServerOptions {
   /** Origins whose pages may ask (default none but the server's own). */
   readonly origins?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
+  /**
+   * What runs do with a question to a person: "park" (default) holds no process while somebody thinks, and the answer resumes
+   * the turn on whichever node it reaches; "wait" keeps the run. An input may say otherwise.
+   */
+  readonly questions?: "wait" | "park";
   /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
   readonly definitions?: {
     readonly tools?: ToolSet;

@@ -158,7 +158,8 @@ export class Server {
       throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
     }
     const { limits } = this;
-    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, logger });
+    const { questions = "park" } = this.#options;
+    const tenant = new Tenant({ name, store: this.#store, clock, agents, limits, definitions, questions, logger });
     this.#tenants.set(name, tenant);
     tenant.recover();
     return tenant;

@@ -12,12 +12,12 @@ import type { JsonObject } from "../base/json.ts";
 import type { NewMessage, Part } from "../events/index.ts";
 import { branchKey } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import type { Run, RunConfig } from "../runs/index.ts";
+import type { Run, RunConfig, RunOptions } from "../runs/index.ts";
 import { holdBranch } from "../sessions/branches.ts";
+import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
-import { heldBy } from "./pictures.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Submission {
@@ -34,6 +34,7 @@ interface Prepared {
   readonly inputId: string;
   readonly messages: readonly NewMessage[] | undefined;
   readonly config: RunConfig | undefined;
+  readonly questions: InputBody["questions"];
   readonly metadata: JsonObject;
   /** Of an input with a key. */
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
@@ -44,10 +45,18 @@ const interruptions = 10;
 const pollMs = 100;
 const rememberedKeys = 10_000;
 const fingerprintKey = "inputFingerprint";
+/** Long enough for a program on the other side of a slow network, short enough that nothing is held for long. */
+const clientGraceMs = 5_000;
+
+/** How a run that a server starts asks. */
+export function asking(questions: "wait" | "park"): Pick<RunOptions, "questions" | "clientGraceMs"> {
+  return { questions, clientGraceMs };
+}
 
 export class Submissions {
   readonly #context: Context;
   readonly #limits: { readonly runs: number; readonly queue: number };
+  readonly #questions: "wait" | "park";
   readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
   readonly #queues = new Map<string, Prepared[]>();
@@ -61,11 +70,18 @@ export class Submissions {
   constructor(options: {
     context: Context;
     limits: { readonly runs: number; readonly queue: number };
+    questions: "wait" | "park";
     warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
     this.#limits = options.limits;
+    this.#questions = options.questions;
     this.#warn = options.warn;
+  }
+
+  /** How a run asks whose input does not say. */
+  asking(): ReturnType<typeof asking> {
+    return asking(this.#questions);
   }
 
   /** Starts a run, or says why not; returns when the run has the branch. */
@@ -141,6 +157,7 @@ export class Submissions {
       inputId,
       messages: messagesOf(body, inputId),
       config,
+      questions: body.questions,
       metadata: { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) },
       ...(keyed && { keyed }),
     };
@@ -199,7 +216,7 @@ export class Submissions {
     try {
       return { inputId, status: "started", runId: await this.#start(prepared) };
     } catch (error) {
-      const isActive = BoughError.is(error, "run_active");
+      const isActive = BoughError.is(error, "run_active") || BoughError.is(error, "turn_open");
       const isTaken = isActive || BoughError.is(error, "event_conflict");
       const earlier = keyed && isTaken ? await this.#findInput(ref, inputId, keyed.fingerprint) : undefined;
       if (earlier) return earlier;
@@ -209,7 +226,7 @@ export class Submissions {
   }
 
   /** Starts it and waits until it has the branch; whatever kept it from that is thrown. */
-  async #start({ agent, ref, messages, config, metadata }: Prepared): Promise<string> {
+  async #start({ agent, ref, messages, config, questions, metadata }: Prepared): Promise<string> {
     if (this.#over.signal.aborted) throw new BoughError("store_closed", "The server is closing.");
     if (this.#active.size + this.#starting >= this.#limits.runs) {
       throw new Refusal("rate_limited", "Too many runs are active.", { retryAfterMs: 1000 });
@@ -217,7 +234,8 @@ export class Submissions {
     const kept = Object.keys(metadata).length > 0 ? { metadata } : {};
     this.#starting++;
     try {
-      const run = agent.run(messages, { ...ref, ...kept, questions: "wait", ...(config && { config }) });
+      const asks = asking(questions ?? this.#questions);
+      const run = agent.run(messages, { ...ref, ...kept, ...asks, ifWaiting: "refuse", ...(config && { config }) });
       await begun(run);
       this.#track(ref, run);
       return run.runId;
@@ -251,6 +269,7 @@ export class Submissions {
       try {
         const admitted = await this.#tryStart(next!);
         if (!("refused" in admitted)) queue.shift();
+        else if (BoughError.is(admitted.refused, "turn_open")) await this.#untilNews(ref, admitted.refused);
         // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
         else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
@@ -265,13 +284,19 @@ export class Submissions {
     this.#queues.delete(key);
   }
 
+  /** A turn that waits for an answer may do so for days: it is looked at again when something is written. */
+  #untilNews(ref: BranchRef, { data }: BoughError): Promise<void> {
+    return this.#context.store.watch(ref, Number(data.seq), this.#over.signal);
+  }
+
   /** Resolves when nobody has the branch, as far as can be seen. */
   async #whileHeld(ref: BranchRef): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
       const own = this.#active.get(branchKey(ref));
       if (own) await Promise.race([own.result.catch(() => {}), aborted(signal)]);
-      else if (await heldBy(this.#context, ref).catch(() => undefined)) await this.#context.clock.sleep(pollMs, signal);
+      else if (await findHolder(this.#context, ref).catch(() => undefined))
+        await this.#context.clock.sleep(pollMs, signal);
       else return;
     }
   }

@@ -24,7 +24,7 @@ import { Heart } from "./heart.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { Refusal } from "./refusal.ts";
-import { Submissions } from "./submissions.ts";
+import { asking, Submissions } from "./submissions.ts";
 
 export interface TenantOptions {
   /** "" for the only one of a server without authentication of its own. */
@@ -34,6 +34,7 @@ export interface TenantOptions {
   readonly agents: Readonly<Record<string, Agent | AgentOptions>>;
   readonly limits: ServerLimits;
   readonly definitions: NonNullable<ServerOptions["definitions"]>;
+  readonly questions: NonNullable<ServerOptions["questions"]>;
   readonly logger: Pick<Console, "warn">;
 }
 
@@ -62,7 +63,7 @@ export class Tenant {
   streams = 0;
 
   constructor(options: TenantOptions) {
-    const { name, store, clock, limits, definitions, logger } = options;
+    const { name, store, clock, limits, definitions, questions, logger } = options;
     this.#options = options;
     this.#store = new NamespacedStore(store, sessionsOf(name));
     this.context = createContext(this.#store, { clock });
@@ -72,6 +73,7 @@ export class Tenant {
     this.submissions = new Submissions({
       context: this.context,
       limits,
+      questions,
       warn: (message, error) => logger.warn(message, error),
     });
     const rows = new Sessions(createContext(new NamespacedStore(store, namespaceOf("agents", name)), { clock }));
@@ -177,7 +179,7 @@ export class Tenant {
     const known = this.#built.get(agentId);
     if (known) return known.agent;
     agent.subscribe("*", (event) => this.feeds.emitted(event));
-    agent.keepRecovering({ ...this.#pace(), run: { questions: "wait" } });
+    agent.keepRecovering({ ...this.#pace(), run: asking(this.#options.questions) });
     this.#built.set(agentId, { agent, ...(version !== undefined && { version }) });
     return agent;
   }

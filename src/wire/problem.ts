@@ -118,6 +118,7 @@ const tellable = new Set([
   "checkpointId",
   "contentId",
   "interactionId",
+  "interactionIds",
   "why",
   "what",
   "limit",

@@ -92,6 +92,8 @@ const inputFields = {
   input: v.optional(v.union([v.string(), parts, v.pipe(v.array(userMessage), v.maxLength(100))])),
   /** What to do while another run is active (default "reject"). */
   ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
+  /** What the run does with a question: wait for the answer, or park (the server's default). */
+  questions: v.optional(v.picklist(["wait", "park"])),
   config: v.optional(runConfigSchema),
   metadata,
 };
@@ -158,6 +160,13 @@ export const queries = {
   events: v.strictObject({ after: v.optional(number), limit: pageSize }),
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
+  interactions: v.strictObject({
+    sessionId: v.optional(idSchema),
+    kind: v.optional(v.picklist(["permission", "clarification", "continuation", "client-tool"])),
+    agentId: v.optional(idSchema),
+    limit: pageSize,
+    cursor: v.optional(text(2048)),
+  }),
   runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
 };
 

@@ -53,6 +53,7 @@ const sharedFields = {
   hosts: texts,
   origins: texts,
   limits: object,
+  questions: v.optional(v.picklist(["wait", "park"], 'is "wait" or "park"')),
   host: text,
   port: v.optional(port),
 };

@@ -78,7 +78,7 @@ export async function respond(
   const { uncommittedTurn } = await holdBranch(tenant.context, ref);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = user === undefined ? {} : { by: user };
-  const run = await agent.respond(ref, interactionId, answer, { ...by, questions: "wait" });
+  const run = await agent.respond(ref, interactionId, answer, { ...by, ...tenant.submissions.asking() });
   const runId = run && (await tenant.submissions.takenUp(ref, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
 }

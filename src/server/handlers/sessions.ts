@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
-import type { SessionListBody } from "../../wire/index.ts";
+import type { InteractionQuery } from "../../sessions/index.ts";
+import type { InteractionListBody, SessionListBody } from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { sessionBody, treeBody } from "../pictures.ts";
 
@@ -21,6 +22,8 @@ export const sessionHandlers = {
     await tenant.sessions.deleteSession(sessionId);
     await tenant.feeds.deleted(sessionId);
   },
+  listInteractions: ({ tenant, query }: Exchange): Promise<InteractionListBody> =>
+    tenant.sessions.listInteractions(query as InteractionQuery),
   async tree({ tenant, sessionId }: Exchange) {
     return { branches: treeBody(await tenant.sessions.listBranches(sessionId)) };
   },
