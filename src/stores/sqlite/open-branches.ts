@@ -20,7 +20,7 @@ const selectSql = `SELECT b.no, b.open_in, ${recordColumns} FROM branches b CROS
   LEFT JOIN branches p ON p.no = b.parent`;
 const afterSql = "(b.open_in, b.id) > (?1, ?2)";
 // Both bounds, so that the index leads from the first to the last.
-const byPrefixSql = `${selectSql} WHERE ${afterSql} AND b.open_in >= ?3 AND b.open_in < ?3 || char(1114111)
+export const byPrefixSql = `${selectSql} WHERE ${afterSql} AND b.open_in >= ?3 AND b.open_in < ?3 || char(1114111)
   ORDER BY b.open_in, b.id LIMIT ?4`;
 const bySessionSql = `${selectSql} WHERE ${afterSql} AND b.open_in = ?3 ORDER BY b.open_in, b.id LIMIT ?4`;
 
