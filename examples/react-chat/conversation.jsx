@@ -94,6 +94,7 @@ function Question({ question }) {
       ) : (
         <p>The limit of {request.limit} steps is reached. Go on?</p>
       )}
+      <Until question={question} />
       <button type="button" className="primary" onClick={() => question.approve()}>
         Allow
       </button>
@@ -109,6 +110,11 @@ function Question({ question }) {
   );
 }
 
+/** Most questions wait as long as it takes. */
+function Until({ question: { expiresAt } }) {
+  return expiresAt === undefined ? null : <p>It can be answered until {new Date(expiresAt).toLocaleString()}.</p>;
+}
+
 function Clarification({ question }) {
   const [text, setText] = useState("");
   const give = (event) => {
@@ -118,6 +124,7 @@ function Clarification({ question }) {
   return (
     <form className="question" onSubmit={give}>
       <p>{question.request.question}</p>
+      <Until question={question} />
       <input aria-label="Answer" value={text} onChange={(event) => setText(event.target.value)} />
       <button type="submit" className="primary">
         Answer

@@ -18,6 +18,7 @@ import {
   defaultLimits,
   execute,
   findInterrupted,
+  findLeft,
   type InterruptedRun,
   type InterruptOutcome,
   type InterruptRequest,
@@ -176,7 +177,7 @@ export class Agent<RunContext = unknown> extends Sessions {
     const { by } = options;
     const ref = await resolveBranch(this.#context, scope);
     await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
-    const [left] = (await findInterrupted(this.#context, ref)).filter(({ branchId }) => branchId === ref.branchId);
+    const left = await findLeft(this.#context, ref);
     if (!left || left.waitingFor.length > 0) return undefined;
     const missing = missingFrom(this.#options, left, options);
     if (missing.length === 0) return this.#launch(undefined, { ...options, ...ref });

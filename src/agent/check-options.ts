@@ -140,6 +140,8 @@ const runTable = optionTable<RunOptions>({
   signal,
   output: anything,
   questions: oneOf("wait", "park", "deny"),
+  clientGraceMs: number,
+  ifWaiting: oneOf("supersede", "refuse"),
   metadata: object,
   context: anything,
   by: text,

@@ -79,7 +79,7 @@ export async function planRun(
   const said = { ...own, ...(identity && { identity }) };
   const asked = kept ? resumeOptions(options, kept, said) : said;
   const { config = {}, output, questions = fallback } = asked;
-  const { metadata, by = identity?.user } = own;
+  const { metadata, by = identity?.user, clientGraceMs, ifWaiting } = own;
   const limits = limitsOf(settings, config);
   const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
   const isOther = config.middleware || config.permissionMode || config.tighten?.permissionMode;
@@ -106,6 +106,8 @@ export async function planRun(
     ...(instructions !== undefined && { instructions }),
     ...(outputPlan && { output: outputPlan }),
     ...(questions && { questions }),
+    ...(clientGraceMs !== undefined && { clientGraceMs }),
+    ...(ifWaiting && { ifWaiting }),
     ...(metadata && { metadata }),
     ...(by !== undefined && { by }),
     ...(request && { request }),

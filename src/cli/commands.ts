@@ -54,6 +54,20 @@ const sessions: Group = {
   },
 };
 
+const interactions: Group = {
+  summary: "list and answer questions that wait",
+  commands: {
+    ls: {
+      summary: "list questions that wait for an answer, of all sessions",
+      load: async () => (await import("./commands/interactions-ls.ts")).interactionsLs,
+    },
+    answer: {
+      summary: "answer one of them",
+      load: async () => (await import("./commands/interactions-answer.ts")).interactionsAnswer,
+    },
+  },
+};
+
 const events: Group = {
   summary: "read logs",
   commands: {
@@ -77,6 +91,7 @@ export const root: Group = {
     },
     store,
     sessions,
+    interactions,
     events,
     audit: {
       summary: "print who did what to a server's sessions, and with what outcome",

@@ -12,6 +12,8 @@ import type {
   BranchBody,
   BranchListBody,
   BranchSummary,
+  InteractionBody,
+  InteractionListBody,
   PermissionBody,
   SessionBody,
   SessionListBody,
@@ -99,6 +101,20 @@ export class Client {
     const { metadata, limit, cursor } = query;
     if (!metadata) return this.#http.json("GET", "/sessions", { query: { limit, cursor } });
     return this.#http.json("POST", "/sessions/search", { body: { metadata, limit, cursor }, isRepeatable: true });
+  }
+
+  /** A page of questions that wait for an answer, of all sessions; `open(question).respond(question.id, …)` answers one. */
+  listInteractions(
+    query: {
+      sessionId?: string;
+      kind?: InteractionBody["kind"];
+      agentId?: string;
+      limit?: number;
+      cursor?: string;
+    } = {},
+  ): Promise<InteractionListBody> {
+    const { sessionId, kind, agentId, limit, cursor } = query;
+    return this.#http.json("GET", "/interactions", { query: { sessionId, kind, agentId, limit, cursor } });
   }
 
   /** Merges metadata: keys are added or overwritten, `null` removes. */

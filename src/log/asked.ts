@@ -22,7 +22,7 @@ export function checkQuery({ metadata, activeBefore, limit }: SessionQuery): voi
   }
 }
 
-function checkLimit(limit: unknown): void {
+export function checkLimit(limit: unknown): void {
   checkWhole("limit", limit);
   if (Number(limit) < 0) throw invalid("limit", "can't be negative");
 }

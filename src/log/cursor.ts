@@ -1,4 +1,5 @@
 import { refuse } from "./refusals.ts";
+import type { BranchRef, OpenPage } from "./store.ts";
 
 /** A position in the session list: the activity time and id of the last session of a page. */
 export interface ListPosition {
@@ -34,4 +35,31 @@ export function compareText(a: string, b: string): number {
 /** Newest activity first, ties by id. */
 export function compareActivity(a: ListPosition, b: ListPosition): number {
   return b.activeAt - a.activeAt || compareText(a.id, b.id);
+}
+
+/** A place in the list of open branches: behind this one. */
+export function encodeOpenCursor({ sessionId, branchId }: BranchRef): string {
+  return `${encodeURIComponent(sessionId)}/${encodeURIComponent(branchId)}`;
+}
+
+export function decodeOpenCursor(cursor: string): BranchRef {
+  const match = /^([^/]+)\/([^/]*)$/.exec(cursor);
+  if (!match) throw refuse.badCursor();
+  try {
+    return { sessionId: decodeURIComponent(match[1]!), branchId: decodeURIComponent(match[2]!) };
+  } catch {
+    throw refuse.badCursor();
+  }
+}
+
+/** By session id, then by branch id. */
+export function compareBranches(a: BranchRef, b: BranchRef): number {
+  return compareText(a.sessionId, b.sessionId) || compareText(a.branchId, b.branchId);
+}
+
+/** A page from one record more than it may have, if there are that many. */
+export function openPage(found: OpenPage["branches"], limit: number): OpenPage {
+  const branches = found.slice(0, limit);
+  const last = branches.at(-1);
+  return last && found.length > limit ? { branches, cursor: encodeOpenCursor(last) } : { branches };
 }

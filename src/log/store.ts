@@ -143,6 +143,24 @@ export interface SessionPage {
   readonly cursor?: string;
 }
 
+/** Which open branches are asked for. */
+export interface OpenQuery {
+  /** Only those of this session. */
+  readonly sessionId?: string;
+  /** Only sessions whose ids begin with this text. */
+  readonly prefix?: string;
+  /** At most this many (default 50). */
+  readonly limit?: number;
+  /** Where the page before ended (`encodeOpenCursor`). */
+  readonly cursor?: string;
+}
+
+export interface OpenPage {
+  readonly branches: readonly BranchRecord[];
+  /** Present when there may be more. */
+  readonly cursor?: string;
+}
+
 export interface ClaimOptions {
   readonly runId: string;
   readonly owner: string;
@@ -245,6 +263,12 @@ export interface Store {
   releaseRun(ref: BranchRef, claim: { epoch: number }): Promise<boolean>;
   /** Every claim that was not released, its lease running or not, oldest first: what a recovery looks at. */
   listRuns(options?: { sessionId?: string }): Promise<readonly RunClaim[]>;
+  /**
+   * Branches whose header has a value under one of `openKeys`, by session id and then by branch id (code point order). Found
+   * by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A cursor that
+   * is not one is `invalid_argument`.
+   */
+  listOpen(query?: OpenQuery): Promise<OpenPage>;
 
   /** `branch_not_found`, `checkpoint_exists`, `position_not_on_branch`. */
   saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }): Promise<CheckpointRecord>;
@@ -282,6 +306,14 @@ export interface Store {
   maintain(): Promise<MaintenanceReport>;
   /** Waits for what is under way, then lets go of everything; later calls are `store_closed`. */
   close(): Promise<void>;
+}
+
+/** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions that wait on it. */
+export const openKeys = ["turn", "asks"] as const;
+
+/** Whether `listOpen` has to find a branch with this header. */
+export function isOpenHeader(header: JsonObject): boolean {
+  return openKeys.some((key) => header[key] !== undefined && header[key] !== null);
 }
 
 export const defaultReadLimit = 1000;

@@ -18,6 +18,7 @@ import {
   type BranchView,
   type Compaction,
   emptyView,
+  type Interaction,
   type OpenTurn,
   type RunRecord,
   type TurnOutcome,
@@ -102,9 +103,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     forgetInteractions(view, fact.turnId);
   },
   "interaction.opened"(view, fact) {
-    const { id, at, kind, request, turnId, callId, expiresAt } = fact;
-    const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
-    view.interactions.push(Object.freeze({ id, kind, request, openedAt: at, ...optional }));
+    view.interactions.push(Object.freeze(interactionOf(fact)));
   },
   "interaction.answered": closeInteraction,
   "interaction.expired": closeInteraction,
@@ -248,6 +247,13 @@ function notOpen(view: BranchView, fact: { turnId: string; seq: number; type: st
 /** The fact's turn, to be added to in place: whoever hands a view out copies its unclosed turns (view.ts, copyTurn). */
 function growing(view: BranchView, fact: { turnId: string; seq: number; type: string }) {
   return openTurn(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
+}
+
+/** The question that a fact asks. */
+export function interactionOf(fact: Fact<"interaction.opened">): Interaction {
+  const { id, at, kind, request, turnId, callId, expiresAt } = fact;
+  const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
+  return { id, kind, request, openedAt: at, ...optional };
 }
 
 function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {

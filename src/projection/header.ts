@@ -15,6 +15,8 @@ export interface RowHeader {
   readonly messages?: number;
   /** The turn that is not closed, if there is one. */
   readonly turn?: string;
+  /** The interactions that wait for an answer; absent when none does. */
+  readonly asks?: readonly string[];
   readonly fork?: { readonly messageId?: string; readonly messages: number };
   /** The id of the branch's first own fact: tells it from another branch that had its id before. */
   readonly born?: string;
@@ -33,7 +35,19 @@ export function turnPatch(view: BranchView, drafts: readonly Draft[]): JsonObjec
   const patch: JsonObject = {};
   if (messages !== view.messages.length) patch.messages = messages;
   if (turn !== unclosedTurn(view)) patch.turn = turn;
+  if (drafts.some(isAboutQuestions) || after.interactions.length !== view.interactions.length) {
+    patch.asks = asksOf(after);
+  }
   return patch;
+}
+
+/** Whether the fact opens or closes an interaction: its patch has to be decided on the newest view. */
+export function isAboutQuestions({ type }: Pick<Draft, "type">): boolean {
+  return type === "interaction.opened" || type === "interaction.answered" || type === "interaction.expired";
+}
+
+function asksOf({ interactions }: BranchView): string[] | null {
+  return interactions.length === 0 ? null : interactions.map(({ id }) => id);
 }
 
 function unclosedTurn({ open, staged }: BranchView): string | null {

@@ -17,6 +17,7 @@ import type { RunPlan } from "./config.ts";
 import type { Emitter } from "./emit.ts";
 import { Interrupted } from "./endings.ts";
 import { Grants } from "./grants.ts";
+import { Parking } from "./parking.ts";
 import { TurnLog } from "./turn-log.ts";
 
 export interface ActiveTurnOptions {
@@ -52,6 +53,7 @@ export class ActiveTurn {
   readonly asked: AskedBy;
   readonly abort: ActiveTurnOptions["abort"];
   readonly asking: Asking;
+  readonly parking: Parking;
   readonly log: TurnLog;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
@@ -91,6 +93,7 @@ export class ActiveTurn {
     this.asked = options.asked;
     this.abort = options.abort;
     this.#heldUntil = context.clock.now() + plan.leaseMs;
+    this.parking = new Parking({ clock: context.clock, clientGraceMs: plan.clientGraceMs ?? 0 });
     this.asking = new Asking({
       turnId: held.turnId,
       clock: context.clock,
@@ -98,6 +101,7 @@ export class ActiveTurn {
       answerMs: plan.limits.answerMs,
       signal,
       leaving: plan.leaving,
+      parking: this.parking,
       policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
       write: (...drafts) => this.write(...drafts),
       listen: () => this.listen(),

@@ -163,14 +163,17 @@ describe("a question", () => {
     expect(log.of("interaction.expired")).toMatchObject([{ reason: "nobody" }]);
   });
 
-  test("is opened and then left by a run that parks; it has no end unless it says so", async () => {
+  test("is opened and then left by a run that parks; it has no end unless that is asked for", async () => {
     const log = aLog();
-    const asking = log.start({ policy: () => "park" });
+    const asking = log.start({ policy: () => "park", answerMs: undefined });
     await expect(asking.ask(question)).rejects.toBeInstanceOf(Parked);
     await expect(asking.ask({ ...question, key: "2", expiresInMs: 50 })).rejects.toBeInstanceOf(Parked);
     const [first, second] = log.of("interaction.opened");
     expect(first).not.toHaveProperty("expiresAt");
     expect(second!.expiresAt).toBe(second!.at + 50);
+    await expect(log.start({ policy: () => "park" }).ask({ ...question, key: "3" })).rejects.toBeInstanceOf(Parked);
+    const third = log.of("interaction.opened")[2]!;
+    expect(third.expiresAt).toBe(third.at + 1000);
   });
 
   test("that can't be stored is refused to whoever asks, and nobody else", async () => {

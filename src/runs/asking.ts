@@ -11,6 +11,7 @@ import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
 import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import type { Answer, Question } from "../middleware/index.ts";
 import { handedOver, Parked } from "./endings.ts";
+import { Parking } from "./parking.ts";
 
 interface Asked {
   readonly id: string;
@@ -31,10 +32,13 @@ export interface AskingOptions {
   readonly turnId: string;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly answerMs: number;
+  /** How long a question can be answered; without it, as long as it takes. */
+  readonly answerMs?: number | undefined;
   readonly signal: AbortSignal;
   /** Aborted when answers are not waited for here any more, but by whoever takes the turn up. */
   readonly leaving: AbortSignal;
+  /** When a run that parks does so (default: as soon as it asks). */
+  readonly parking?: Parking;
   /** What to do with a question now: depends on who listens. */
   policy(): "wait" | "park" | "deny";
   write(...drafts: Draft[]): Promise<unknown>;
@@ -44,6 +48,7 @@ export interface AskingOptions {
 
 export class Asking {
   readonly #options: AskingOptions;
+  readonly #parking: Parking;
   /** By name, the newest. */
   readonly #asked = new Map<string, Asked>();
   readonly #byId = new Map<string, Asked>();
@@ -52,6 +57,7 @@ export class Asking {
 
   constructor(options: AskingOptions) {
     this.#options = options;
+    this.#parking = options.parking ?? new Parking({ clock: options.clock, clientGraceMs: 0 });
   }
 
   /** Told of every fact of the turn, in order. */
@@ -107,8 +113,11 @@ export class Asking {
     }
     const asked = known ?? (await this.#open(question, shown, before));
     if (asked.settled) return asked.settled;
-    if (policy === "park") return this.#leave(asked);
-    asked.waiting ??= this.#wait(asked);
+    if (policy === "park" && this.#isOver(asked)) {
+      await this.#options.write(this.#expiry(asked, "no answer"));
+      return asked.settled!;
+    }
+    asked.waiting ??= this.#wait(asked, policy === "park");
     return asked.waiting;
   }
 
@@ -120,13 +129,8 @@ export class Asking {
     return asked.shown === shownOf(question) && asked.settled?.answered ? asked.settled : undefined;
   }
 
-  /** Leaves a question for whoever can answer it; one that nobody may answer any more is settled. */
-  async #leave(asked: Asked): Promise<Answer> {
-    const { clock, write } = this.#options;
-    const { expiresAt = Number.POSITIVE_INFINITY } = asked;
-    if (clock.now() < expiresAt) throw new Parked("question");
-    await write(this.#expiry(asked, "no answer"));
-    return asked.settled!;
+  #isOver({ expiresAt = Number.POSITIVE_INFINITY }: Asked): boolean {
+    return this.#options.clock.now() >= expiresAt;
   }
 
   /** One interaction, also for those who ask before it is written (A2). */
@@ -138,10 +142,9 @@ export class Asking {
   }
 
   async #write({ kind, request, callId, key, expiresInMs }: Question, before: Asked | undefined): Promise<Asked> {
-    const { turnId, clock, ids, answerMs, policy, write } = this.#options;
+    const { turnId, clock, ids, answerMs = Number.POSITIVE_INFINITY, write } = this.#options;
     const [id, at] = [ids.next(), clock.now()];
-    // A question that nobody waits for has all the time it needs, unless it says otherwise.
-    const timeMs = expiresInMs ?? (policy() === "park" ? Number.POSITIVE_INFINITY : answerMs);
+    const timeMs = expiresInMs ?? answerMs;
     const expiresAt = Number.isFinite(timeMs) ? { expiresAt: Math.max(0, Math.ceil(at + timeMs)) } : {};
     const optional = { ...(callId && { callId }), ...(key && { key }), ...expiresAt };
     const outdated = before && !before.settled ? [this.#expiry(before, "changed")] : [];
@@ -149,9 +152,12 @@ export class Asking {
     return this.#byId.get(id)!;
   }
 
-  async #wait(asked: Asked): Promise<Answer> {
+  /** Waits for the answer; with `parks`, until the run parks. */
+  async #wait(asked: Asked, parks: boolean): Promise<Answer> {
     const { signal, leaving } = this.#options;
     const over = new AbortController();
+    let isParked = false;
+    let stay = () => {};
     const answer = new Promise<Answer>((resolve, reject) => {
       asked.wake = resolve;
       const once = { once: true, signal: over.signal };
@@ -159,12 +165,19 @@ export class Asking {
       leaving.addEventListener("abort", () => reject(new Parked(handedOver)), once);
       if (signal.aborted) reject(signal.reason);
       if (leaving.aborted) reject(new Parked(handedOver));
+      const leave = (parked: Parked) => {
+        isParked = true;
+        reject(parked);
+      };
+      if (parks) stay = this.#parking.wait(asked, leave);
     });
-    this.#options.listen();
-    const late = this.#pass(asked, AbortSignal.any([signal, over.signal])).then(() => answer);
     try {
+      if (isParked) return await answer;
+      this.#options.listen();
+      const late = this.#pass(asked, AbortSignal.any([signal, over.signal])).then(() => answer);
       return await Promise.race([answer, late]);
     } finally {
+      stay();
       over.abort();
       asked.waiting = undefined;
     }
@@ -172,9 +185,8 @@ export class Asking {
 
   /** Lets the question's time pass and says so in the log. */
   async #pass(asked: Asked, stop: AbortSignal): Promise<void> {
-    const { clock, write, answerMs } = this.#options;
-    // One that was parked has no end of its own; whoever waits for it waits as long as for any other.
-    const { expiresAt = clock.now() + answerMs } = asked;
+    const { clock, write } = this.#options;
+    const { expiresAt = Number.POSITIVE_INFINITY } = asked;
     // A timer may ring a little early.
     while (!stop.aborted && clock.now() < expiresAt) await clock.sleep(expiresAt - clock.now(), stop);
     if (!stop.aborted) await write(this.#expiry(asked, "no answer"));
@@ -214,5 +226,5 @@ function nameOf({
 
 /** The words of an answer in plain text, for tools that ask a person. */
 export function answerText(answer: JsonObject): string {
-  return typeof answer.answer === "string" ? answer.answer : JSON.stringify(answer);
+  return typeof answer.answer === "string" ? answer.answer : JSON.stringify(answer.answer ?? answer);
 }

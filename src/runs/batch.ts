@@ -71,7 +71,7 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
   const changed = stateChanges(turn);
   const one = async (call: ToolCallPart) => {
     const scope: CallScope = { turn, ...batch, span: turn.emitter.span(batch.span), slots };
-    const output = await outputOf(scope, call);
+    const output = await outputOf(scope, call).finally(() => turn.parking.done(call.toolCallId));
     if (turn.signal.aborted) throw turn.signal.reason;
     if (writesEach) {
       await turn.write(...returned(turn, call, output), ...changed());
@@ -79,6 +79,7 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
     }
     return output;
   };
+  turn.parking.begin(calls.map(({ toolCallId }) => toolCallId));
   // All of them, also when one fails: what the others did must be written before the turn ends or is parked.
   const ends = await untilAborted(turn.signal, Promise.allSettled(calls.map(one))).catch(async (reason) => {
     // What is being written at this moment is shown before the run ends.

@@ -126,12 +126,18 @@ async function throughHooks(pending: Pending, value: unknown): Promise<ToolOutpu
     if ("problem" in parsed) return problems.invalidInput(tool.name, parsed.problem);
     input = parsed.value;
   }
+  const { parking } = scope.turn;
   let made: ToolOutput | undefined;
+  const here = () => {
+    parking.queue(call.toolCallId);
+    return scope.slots(() => {
+      parking.unqueue(call.toolCallId);
+      return execute(pending, context, { shown, input, granted });
+    });
+  };
   const work = async () => {
     // Only what runs here takes a slot; a client takes its time.
-    made = await (tool.execute
-      ? scope.slots(() => execute(pending, context, { shown, input, granted }))
-      : askClient(pending, { shown, granted }));
+    made = await (tool.execute ? here() : askClient(pending, { shown, granted }));
     return made;
   };
   const output = await (wrapToolCall ? wrapToolCall(context, work) : work());

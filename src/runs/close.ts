@@ -106,8 +106,13 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   // Tells a run that was handed over from one that died; a question that waits says so by itself.
   if (reason === handedOver) drafts.push({ ...turn.stamp(), type: "turn.parked", turnId, runId: held.runId, reason });
   if (drafts.length > 0) await turn.write(...drafts);
+  const before = await turn.view();
   await giveBack(turn, reason);
-  const { interactions } = await turn.view();
+  // Another process that answered until now has found the branch held, and leaves the rest to this run.
+  const { interactions } = await turn.context.views.load(held.ref).then(
+    ({ view }) => view,
+    () => before,
+  );
   const open = interactions.filter((each) => each.turnId === turnId);
   const messages = await turnMessages(turn);
   return { ...resultOf(turn, messages), status: "parked", reason, text: "", interactions: open };

@@ -22,13 +22,13 @@ export interface Limits {
   readonly parallelTools: number;
   /** Tool calls of one message that are run (default 128); each further one is denied. */
   readonly calls: number;
-  /** How long an answer is waited for (default five minutes). */
-  readonly answerMs: number;
+  /** How long a question can be answered (default: no end). Its end is the interaction's `expiresAt`. */
+  readonly answerMs?: number;
   /** How long a turn may take, waiting included (default: no end). */
   readonly turnMs?: number;
 }
 
-export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128, answerMs: 300_000 };
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128 };
 
 /** How a run asks for what its agent does not say, or says otherwise. */
 export interface RunConfig extends ModelSettings {
@@ -76,6 +76,10 @@ export interface RunOptions<Output extends OutputChoice = OutputChoice, Context 
    * the answer comes); "deny" (don't ask). By default it waits if anybody listens to the run, and otherwise doesn't ask.
    */
   readonly questions?: "wait" | "park" | "deny";
+  /** With "park": how long the answer of a client's tool is waited for first (default 0). Clients answer at once, or not at all. */
+  readonly clientGraceMs?: number;
+  /** A new input while the turn before waits for an answer: ends that turn (default), or is refused with `turn_open`. */
+  readonly ifWaiting?: "supersede" | "refuse";
   /** Kept with the turn. */
   readonly metadata?: JsonObject;
   /** What tools and hooks need to know of this run, as JSON; checked by the agent's `context` schema and kept with the turn. */
@@ -146,6 +150,8 @@ export interface RunPlan extends AgentSettings {
   /** The run's context, as the agent's schema gives it. */
   readonly runContext: unknown;
   readonly by?: string;
+  readonly clientGraceMs?: number;
+  readonly ifWaiting?: "supersede" | "refuse";
   readonly metadata?: JsonObject;
 }
 

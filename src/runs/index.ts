@@ -27,6 +27,6 @@ export {
   outputToolChoice,
   planOutput,
 } from "./output-plan.ts";
-export { findInterrupted, type InterruptedRun } from "./recovery.ts";
+export { findInterrupted, findLeft, type InterruptedRun } from "./recovery.ts";
 export { Run, type RunControl } from "./run.ts";
 export { Sweeper } from "./sweeper.ts";

@@ -4,7 +4,7 @@
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
-import { isHeld, whileFree } from "../sessions/claims.ts";
+import { findHolder, whileFree } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { defaultReason } from "./endings.ts";
 
@@ -36,7 +36,7 @@ export async function interruptRun(
     const refusal = refusalOf(view, request.runId);
     if (refusal) return refusal;
     const runId = view.open!.runs.at(-1)!.runId!;
-    if (!(await isActive(context, ref)) && (await endLeft(context, ref, runId, request))) {
+    if (!(await findHolder(context, ref)) && (await endLeft(context, ref, runId, request))) {
       return { outcome: "accepted", runId };
     }
     if (await ask(context, ref, view.seq, { ...request, runId })) return { outcome: "accepted", runId };
@@ -51,11 +51,6 @@ function refusalOf({ open, turns, staged }: BranchView, runId: string | undefine
     runId !== undefined && [...turns, ...staged].some(({ runs }) => runs.some((run) => run.runId === runId));
   if (isOver) return { outcome: "already_terminal", ...named };
   return active === undefined ? { outcome: "no_active_run" } : { outcome: "active_run_mismatch", runId: active };
-}
-
-async function isActive({ store, clock }: Context, { sessionId, branchId }: BranchRef): Promise<boolean> {
-  const claim = (await store.listRuns({ sessionId })).find((each) => each.branchId === branchId);
-  return claim !== undefined && isHeld(claim, clock.now());
 }
 
 /** Ends the turn of a run that nobody works on; false when somebody does, or when it is another's by now. */

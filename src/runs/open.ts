@@ -4,12 +4,14 @@ import { BoughError } from "../base/errors.ts";
 import { failpoint } from "../base/failpoint.ts";
 import { mergePatch } from "../base/json.ts";
 import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../events/index.ts";
-import type { BranchRef } from "../log/store.ts";
+import { type BranchRef, refuse } from "../log/index.ts";
 import type { StateBag, TurnContext } from "../middleware/index.ts";
 import type { BranchView, OpenTurn, TurnRecord } from "../projection/index.ts";
 import { mergeRequests } from "../projection/request.ts";
 import { stateOf } from "../projection/view.ts";
+import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
+import { isOver } from "../sessions/interactions.ts";
 import { type HeldTurn, holdTurn, type Opening, openingOf, resumption } from "../sessions/turns.ts";
 import type { AskedBy } from "../tools/index.ts";
 import { stateBag } from "./active-turn.ts";
@@ -61,15 +63,24 @@ export async function openTurn(request: OpenRequest): Promise<OpenedTurn> {
   const plan = input && (await planFor());
   const rewrite = plan?.pipeline.beforeTurn && rewriter(request, plan);
   let decision: Decision | undefined;
-  const held = await holdTurn(context, ref, { runId, leaseMs, onCached: input !== undefined }, (view) => {
-    const decided = (made: Decision & { opening: Opening }) => {
-      decision = made;
-      return made.opening;
-    };
+  const decided = (made: Decision & { opening: Opening }) => {
+    decision = made;
+    return made.opening;
+  };
+  const decide = (view: BranchView): Opening | Promise<Opening> => {
     if (!plan) return goOn(request, view).then(decided);
+    if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
     const state = bagOf(request, view, plan);
     if (!rewrite) return decided(begin(request, view, { plan, state, messages: input! }));
     return rewrite(view, state, input!).then((rewritten) => decided(begin(request, view, { plan, ...rewritten })));
+  };
+  const hold = { runId, leaseMs };
+  const held = await holdTurn(context, ref, { ...hold, onCached: input !== undefined }, decide).catch(async (error) => {
+    if (!BoughError.is(error, "turn_open")) throw error;
+    const claim = await findHolder(context, ref);
+    if (claim) throw refuse.runActive(claim);
+    // The cached view may not have the answer yet.
+    return holdTurn(context, ref, hold, decide);
   });
   failpoint("run.turn.begun");
   const { from } = decision!;
@@ -117,6 +128,17 @@ function askedBy({ runContext, wholeRequest, by, metadata = {} }: RunPlan): Aske
 
 function bagOf({ context, ref, emitter }: OpenRequest, view: BranchView, plan: RunPlan): StateBag {
   return stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter });
+}
+
+/** A turn that waits for an answer is ended by a new one only if that is wanted. */
+function refuseWaiting({ clock }: Context, ref: BranchRef, { open, interactions, seq }: BranchView): void {
+  const now = clock.now();
+  const asked = interactions.filter((each) => open && each.turnId === open.id && !isOver(each, now));
+  if (!open || asked.length === 0) return;
+  const { runId } = open.runs.at(-1)!;
+  const sentence = `Branch "${ref.branchId}" waits for an answer; answer it, or interrupt the turn.`;
+  const interactionIds = asked.map(({ id }) => id);
+  throw new BoughError("turn_open", sentence, { data: { ...ref, turnId: open.id, runId, interactionIds, seq } });
 }
 
 interface Rewritten {

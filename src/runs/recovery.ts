@@ -4,7 +4,7 @@ import type { TurnRequest } from "../events/index.ts";
 import { type BranchRef, branchKey, isReserved } from "../log/index.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
-import { isHeld } from "../sessions/claims.ts";
+import { findHolder, isHeld } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { isOver } from "../sessions/interactions.ts";
 
@@ -31,29 +31,40 @@ export interface InterruptedRun extends BranchRef {
 
 export interface RecoveryQuery {
   readonly sessionId?: string;
-  /** Only sessions whose last activity is not before this time. */
+  /** Only branches whose last activity is not before this time. */
   readonly activeSince?: number;
-  /** Told of sessions and branches that can't be read, which are left out; by default the first is thrown. */
+  /** Told of branches that can't be read, which are left out; by default the first is thrown. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
  * Turns without an end that nobody works on: not held, held by a process that is dead, or held past the lease. Reads the
- * rows of all branches, and the log of those that have such a turn.
+ * rows of branches with an open turn, by the store's index, and the log of those that nobody works on.
  */
 export async function findInterrupted(context: Context, query: RecoveryQuery = {}): Promise<InterruptedRun[]> {
-  const { sessionId, activeSince, onError = raise } = query;
+  const { sessionId, activeSince = 0, onError = raise } = query;
   const held = await heldBranches(context, sessionId);
   const found: InterruptedRun[] = [];
-  for await (const id of sessionId === undefined ? sessionIds(context, activeSince) : [sessionId]) {
-    for (const record of (await context.store.listBranches(id).catch(onError)) ?? []) {
-      const { branchId, header } = record;
-      if (!(header as RowHeader).turn || held.has(branchKey(record))) continue;
-      const run = await describeOpen(context, { sessionId: id, branchId }).catch(onError);
+  let cursor: string | undefined;
+  do {
+    const page = { limit: 500, ...(sessionId !== undefined && { sessionId }), ...(cursor !== undefined && { cursor }) };
+    const { branches, cursor: next } = await context.store.listOpen(page);
+    for (const record of branches) {
+      const { branchId, header, activeAt } = record;
+      if (!(header as RowHeader).turn || activeAt < activeSince || held.has(branchKey(record))) continue;
+      // A server keeps its tenants' sessions under such ids: only the tenant's own agents take their turns up.
+      if (sessionId === undefined && isReserved(record.sessionId)) continue;
+      const run = await describeOpen(context, { sessionId: record.sessionId, branchId }).catch(onError);
       if (run) found.push(run);
     }
-  }
+    cursor = next;
+  } while (cursor !== undefined);
   return found;
+}
+
+/** The turn that was left open on a branch; nothing while somebody works on it. */
+export async function findLeft(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
+  return (await findHolder(context, ref)) ? undefined : describeOpen(context, ref);
 }
 
 function raise(error: unknown): never {
@@ -106,18 +117,4 @@ async function heldBranches(context: Context, sessionId: string | undefined): Pr
   const claims = await context.store.listRuns(sessionId === undefined ? {} : { sessionId });
   const now = context.clock.now();
   return new Set(claims.filter((claim) => isHeld(claim, now)).map(branchKey));
-}
-
-/** Newest activity first; none of those whose last one was before `activeSince`. */
-async function* sessionIds({ store }: Context, activeSince = 0): AsyncGenerator<string> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
-    for (const { id, activeAt } of page.sessions) {
-      if (activeAt < activeSince) return;
-      // A server keeps its tenants' sessions under such ids: only the tenant's own agents take their turns up.
-      if (!isReserved(id)) yield id;
-    }
-    cursor = page.cursor;
-  } while (cursor !== undefined);
 }

@@ -7,7 +7,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import { decodeCursor, encodeCursor } from "../log/cursor.ts";
+import { decodeCursor, decodeOpenCursor, encodeCursor, encodeOpenCursor } from "../log/cursor.ts";
 import { refuse } from "../log/refusals.ts";
 import { listShown, reservedMark as ownMark } from "../log/reserved.ts";
 import type {
@@ -19,6 +19,8 @@ import type {
   MaintenanceReport,
   NewBranch,
   NewEvent,
+  OpenPage,
+  OpenQuery,
   ReadOptions,
   RunClaim,
   Segment,
@@ -29,6 +31,7 @@ import type {
 } from "../log/store.ts";
 
 const namespaceKey = "~namespace";
+const lastCharacter = String.fromCodePoint(0x10ffff);
 
 /** A name from its parts; different parts never give the same name. */
 export function namespaceOf(...parts: readonly string[]): string {
@@ -159,6 +162,17 @@ export class NamespacedStore implements Store {
     });
   }
 
+  listOpen({ sessionId, prefix = "", cursor, ...query }: OpenQuery = {}): Promise<OpenPage> {
+    return this.#do(async (store) => {
+      if (sessionId !== undefined && this.#isForeign(sessionId)) return { branches: [] };
+      const own = sessionId === undefined ? {} : { sessionId: this.#prefix + sessionId };
+      const after = cursor === undefined ? {} : { cursor: this.#innerOpenCursor(cursor) };
+      const page = await store.listOpen({ ...query, ...own, prefix: this.#prefix + prefix, ...after });
+      const branches = page.branches.filter((each) => this.#holds(each.sessionId)).map((each) => this.#placed(each));
+      return { branches, ...(page.cursor !== undefined && { cursor: this.#outerOpenCursor(page.cursor) }) };
+    });
+  }
+
   saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }) {
     return this.#do((store) => store.saveCheckpoint(this.#ref(ref), checkpoint));
   }
@@ -269,6 +283,18 @@ export class NamespacedStore implements Store {
   #outerCursor(cursor: string): string {
     const { activeAt, id } = decodeCursor(cursor);
     return encodeCursor({ activeAt, id: this.#outer(id) });
+  }
+
+  #innerOpenCursor(cursor: string): string {
+    const { sessionId, branchId } = decodeOpenCursor(cursor);
+    return encodeOpenCursor({ sessionId: this.#prefix + sessionId, branchId });
+  }
+
+  /** N2: the server's own ids stand together, so what comes behind them all is where the plain namespace goes on. */
+  #outerOpenCursor(cursor: string): string {
+    const { sessionId, branchId } = decodeOpenCursor(cursor);
+    if (this.#isForeign(sessionId)) return encodeOpenCursor({ sessionId: `${ownMark}${lastCharacter}`, branchId: "" });
+    return encodeOpenCursor({ sessionId: this.#outer(sessionId), branchId });
   }
 
   /** N1: a refusal names the session as the caller does. */

@@ -106,6 +106,11 @@ export interface ServerOptions {
    * permission mode (allow < ask < deny), lower limits, no instructions, no model.
    */
   readonly allowConfig?: readonly AllowedConfig[];
+  /**
+   * What runs do with a question to a person: "park" (default) holds no process while somebody thinks, and the answer resumes
+   * the turn on whichever node it reaches; "wait" keeps the run. An input may say otherwise.
+   */
+  readonly questions?: "wait" | "park";
   /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
   readonly definitions?: {
     readonly tools?: ToolSet;

@@ -1,9 +1,8 @@
 // Pictures: how what is stored looks from outside.
 
-import type { Clock } from "../base/clock.ts";
-import { ownerIsDead } from "../base/owner.ts";
-import type { BranchRef, RunClaim } from "../log/store.ts";
+import type { BranchRef } from "../log/store.ts";
 import { holdBranch } from "../sessions/branches.ts";
+import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import type { Branch, BranchInfo, Content, RunInfo, Session } from "../sessions/index.ts";
 import type { ContentBody, RunBody, SessionBody, StateBody } from "../wire/index.ts";
@@ -36,16 +35,6 @@ export function contentBody({ id, uri, size, mediaType, name, createdAt, branchI
   return { id, uri, size, mediaType, ...(name !== undefined && { name }), createdAt, branchId };
 }
 
-/** The claim that holds a branch now. */
-export async function heldBy({ store, clock }: Context, ref: BranchRef): Promise<RunClaim | undefined> {
-  const claims = await store.listRuns({ sessionId: ref.sessionId });
-  return claims.find((claim) => claim.branchId === ref.branchId && isHeld(claim, clock));
-}
-
-function isHeld({ owner, expiresAt }: RunClaim, clock: Clock): boolean {
-  return expiresAt > clock.now() && !ownerIsDead(owner);
-}
-
 export interface Moment {
   readonly branch: Branch;
   readonly active: RunBody | null;
@@ -57,11 +46,11 @@ const looks = 5;
 /** The branch and its active run at one moment: the run is the one that works on the turn the picture shows. */
 export async function momentOf(context: Context, ref: BranchRef): Promise<Moment> {
   for (let look = 1; ; look++) {
-    const before = await heldBy(context, ref);
+    const before = await findHolder(context, ref);
     const branch = await holdBranch(context, ref);
     const run = branch.uncommittedTurn?.runs.at(-1);
     if (!branch.uncommittedTurn || !run) return { branch, active: null };
-    const claim = before?.runId === run.runId ? before : await heldBy(context, ref);
+    const claim = before?.runId === run.runId ? before : await findHolder(context, ref);
     if (claim && claim.runId === run.runId) {
       const info = branch.runs.findLast(({ runId }) => runId === run.runId)!;
       return { branch, active: { ...runBody(ref, info)!, status: "active" } };
@@ -73,9 +62,12 @@ export async function momentOf(context: Context, ref: BranchRef): Promise<Moment
 
 export function runsBody({ branch, active }: Moment): RunBody[] {
   const ref = { sessionId: branch.sessionId, branchId: branch.id };
+  const { interactions, uncommittedTurn: turn } = branch;
+  const isAsking = turn !== undefined && interactions.some(({ turnId }) => turnId === turn.id);
   return branch.runs.flatMap((info) => {
     const body = info.runId !== undefined && info.runId === active?.runId ? active : runBody(ref, info);
-    return body ? [body] : [];
+    if (!body) return [];
+    return [body.status === "open" && isAsking ? { ...body, status: "parked" as const } : body];
   });
 }
 

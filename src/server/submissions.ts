@@ -16,12 +16,12 @@ import { branchKey } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Run, RunOptions } from "../runs/index.ts";
 import { holdBranch } from "../sessions/branches.ts";
+import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import { checkedBySchema } from "../tools/index.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
 import { type AllowedConfig, clientConfig } from "./client-config.ts";
-import { heldBy } from "./pictures.ts";
 import type { QueueBytes } from "./queue-bytes.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -54,11 +54,19 @@ const interruptions = 10;
 const pollMs = 100;
 const rememberedKeys = 10_000;
 const fingerprintKey = "inputFingerprint";
+/** Long enough for a program on the other side of a slow network, short enough that nothing is held for long. */
+export const clientGraceMs = 5_000;
+
+/** How a run that a server starts asks. */
+function asking(questions: "wait" | "park"): Pick<RunOptions, "questions" | "clientGraceMs"> {
+  return { questions, clientGraceMs };
+}
 
 export class Submissions {
   readonly #context: Context;
   readonly #limits: { readonly runs: number; readonly queue: number };
   readonly #allowConfig: readonly AllowedConfig[];
+  readonly #questions: "wait" | "park";
   readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
   readonly #queues = new Map<string, Queued[]>();
@@ -76,12 +84,14 @@ export class Submissions {
     allowConfig: readonly AllowedConfig[];
     /** What inputs that wait take from. */
     queued: QueueBytes;
+    questions: "wait" | "park";
     warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
     this.#queued = options.queued;
     this.#limits = options.limits;
     this.#allowConfig = options.allowConfig;
+    this.#questions = options.questions;
     this.#warn = options.warn;
   }
 
@@ -163,7 +173,8 @@ export class Submissions {
     const { tenant, user, scopes } = identity;
     const options: RunOptions = {
       identity: { tenant, scopes, ...(user !== undefined && { user }) },
-      questions: "wait",
+      ...asking(body.questions ?? this.#questions),
+      ifWaiting: "refuse",
       ...(config && { config }),
       ...(output && { output: { ...modeOf(output), schema: checkedBySchema(output.schema) } }),
       ...(context !== undefined && { context }),
@@ -225,7 +236,7 @@ export class Submissions {
     try {
       return { inputId, status: "started", runId: await this.#start(prepared) };
     } catch (error) {
-      const isActive = BoughError.is(error, "run_active");
+      const isActive = BoughError.is(error, "run_active") || BoughError.is(error, "turn_open");
       const isTaken = isActive || BoughError.is(error, "event_conflict");
       const earlier = keyed && isTaken ? await this.#findInput(ref, inputId, keyed.fingerprint) : undefined;
       if (earlier) return earlier;
@@ -284,6 +295,7 @@ export class Submissions {
       try {
         const admitted = await this.#tryStart(next!);
         if (!("refused" in admitted)) shift();
+        else if (BoughError.is(admitted.refused, "turn_open")) await this.#untilNews(ref, admitted.refused);
         // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
         else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
@@ -298,13 +310,19 @@ export class Submissions {
     this.#queues.delete(key);
   }
 
+  /** A turn that waits for an answer may do so for days: it is looked at again when something is written. */
+  #untilNews(ref: BranchRef, { data }: BoughError): Promise<void> {
+    return this.#context.store.watch(ref, Number(data.seq), this.#over.signal);
+  }
+
   /** Resolves when nobody has the branch, as far as can be seen. */
   async #whileHeld(ref: BranchRef): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
       const own = this.#active.get(branchKey(ref));
       if (own) await Promise.race([own.result.catch(() => {}), aborted(signal)]);
-      else if (await heldBy(this.#context, ref).catch(() => undefined)) await this.#context.clock.sleep(pollMs, signal);
+      else if (await findHolder(this.#context, ref).catch(() => undefined))
+        await this.#context.clock.sleep(pollMs, signal);
       else return;
     }
   }

@@ -28,7 +28,7 @@ import { NamespacedStore, namespaceOf, sessionsOf } from "./namespace.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { QueueBytes } from "./queue-bytes.ts";
 import { Refusal } from "./refusal.ts";
-import { Submissions } from "./submissions.ts";
+import { clientGraceMs, Submissions } from "./submissions.ts";
 
 export interface TenantOptions {
   /** "" for the only one of a server without authentication of its own. */
@@ -39,6 +39,7 @@ export interface TenantOptions {
   readonly limits: ServerLimits;
   readonly definitions: NonNullable<ServerOptions["definitions"]>;
   readonly allowConfig: NonNullable<ServerOptions["allowConfig"]>;
+  readonly questions: NonNullable<ServerOptions["questions"]>;
   readonly logger: Pick<Console, "warn">;
   /** Views of all tenants. */
   readonly cache: ViewCache;
@@ -76,7 +77,7 @@ export class Tenant {
   usedAt: number;
 
   constructor(options: TenantOptions) {
-    const { name, store, clock, limits, definitions, logger, cache, queued } = options;
+    const { name, store, clock, limits, definitions, questions, logger, cache, queued } = options;
     this.#options = options;
     this.usedAt = clock.now();
     this.#store = new NamespacedStore(store, sessionsOf(name));
@@ -89,6 +90,7 @@ export class Tenant {
       context: this.context,
       limits,
       allowConfig: options.allowConfig,
+      questions,
       queued: new QueueBytes(limits.queueBytes, queued),
       warn: (message, error) => logger.warn(message, error),
     });
@@ -215,7 +217,7 @@ export class Tenant {
     const known = this.#built.get(agentId);
     if (known) return known.agent;
     agent.subscribe("*", (event) => this.feeds.emitted(event));
-    agent.keepRecovering(this.#pace());
+    agent.keepRecovering({ ...this.#pace(), run: { clientGraceMs } });
     this.#built.set(agentId, { agent, ...(version !== undefined && { version }) });
     return agent;
   }

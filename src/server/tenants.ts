@@ -41,12 +41,12 @@ export class Tenants {
     const known = this.#tenants.get(name);
     if (known) return known;
     const { agents = {}, definitions = {}, allowConfig = [], logger = console, redact } = this.#options;
-    const { clock = systemClock, auth } = this.#options;
+    const { clock = systemClock, auth, questions = "park" } = this.#options;
     if (auth && (name === "" || name.length > 64)) {
       throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
     }
     const shared = { store: this.#store, limits: this.#limits, cache: this.#cache, queued: this.#queued };
-    const tenant = new Tenant({ ...shared, name, clock, agents, definitions, allowConfig, logger, redact });
+    const tenant = new Tenant({ ...shared, name, clock, agents, definitions, allowConfig, questions, logger, redact });
     this.#tenants.set(name, tenant);
     this.#deadlines.delete(name);
     tenant.recover();

@@ -58,6 +58,12 @@ export function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
   return expiresAt > now && !ownerIsDead(owner);
 }
 
+/** The claim under which somebody works on a branch. */
+export async function findHolder({ store, clock }: Context, ref: BranchRef): Promise<RunClaim | undefined> {
+  const claims = await store.listRuns({ sessionId: ref.sessionId });
+  return claims.find((claim) => claim.branchId === ref.branchId && isHeld(claim, clock.now()));
+}
+
 /**
  * Removes a branch with its descendants, or without a branch all of the session. Claims of processes that are known to be
  * dead don't stand against it: they are given back first, all of them or, while somebody works under one, none.

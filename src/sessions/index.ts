@@ -13,6 +13,7 @@ import * as content from "./content.ts";
 import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
 import * as forks from "./fork.ts";
 import * as history from "./history.ts";
+import * as inbox from "./inbox.ts";
 import * as interactions from "./interactions.ts";
 import * as objects from "./objects.ts";
 import { openStore } from "./open-store.ts";
@@ -28,6 +29,7 @@ export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
 export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
+export type { InteractionList, InteractionQuery, OpenInteraction } from "./inbox.ts";
 export type { SavedSessionAndBranch, SessionAndBranch } from "./objects.ts";
 export type { RevokedPermission } from "./permissions.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
@@ -171,6 +173,11 @@ export class Sessions {
   /** Answers an open interaction, exactly once; `interaction_closed` for whoever comes late. */
   answer(scope: Scope, interactionId: string, answer: JsonObject, options: { by?: string } = {}): Promise<Fact> {
     return interactions.answerInteraction(this.#context, scope, interactionId, answer, options);
+  }
+
+  /** Questions that wait for an answer, of all sessions or one; those that a live run waits for included. */
+  listInteractions(query: inbox.InteractionQuery = {}): Promise<inbox.InteractionList> {
+    return inbox.listInteractions(this.#context, query);
   }
 
   // Remembered permissions

@@ -3,8 +3,10 @@
 
 import { BoughError } from "../base/errors.ts";
 import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
+import { answerProblem } from "../events/answers.ts";
 import type { Fact } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
+import { turnPatch } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -28,6 +30,9 @@ export async function answerInteraction(
     const now = context.clock.now();
     if (!open) throw await whyNotOpen(context, ref, interactionId);
     if (isOver(open, now)) throw closed(ref, interactionId, "expired");
+    // An answer counts once: one that can't be understood must not be it.
+    const problem = answerProblem(open.kind, answer);
+    if (problem) throw new BoughError("invalid_argument", problem, { data: { ...ref, interactionId } });
     const by = options.by === undefined ? {} : { by: options.by };
     const draft = {
       type: "interaction.answered",
@@ -38,7 +43,8 @@ export async function answerInteraction(
       ...by,
     } as const;
     try {
-      return (await context.journal.append(ref, [draft], { expectedSeq: view.seq })).facts[0]!;
+      const header = turnPatch(view, [draft]);
+      return (await context.journal.append(ref, [draft], { expectedSeq: view.seq, header })).facts[0]!;
     } catch (error) {
       // Something else was written; perhaps the answer of another.
       if (!BoughError.is(error, "sequence_conflict")) throw error;

@@ -9,8 +9,8 @@ import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Draft, Fact, NewMessage, ToolOutput, ToolResultPart, TurnRequest } from "../events/index.ts";
-import { type BranchRef, type RunClaim, refuse } from "../log/index.ts";
-import { turnPatch } from "../projection/header.ts";
+import { type AppendOptions, type BranchRef, type RunClaim, refuse } from "../log/index.ts";
+import { isAboutQuestions, turnPatch } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
@@ -218,6 +218,11 @@ export function resumption(
   return { turnId: open.id, drafts: [{ ...stamp(context), type: "turn.resumed", turnId: open.id, ...how }] };
 }
 
+interface Hold extends Pick<TurnWriter, "turnId" | "claim"> {
+  readonly facts: readonly Fact[];
+  readonly retention: Retention | undefined;
+}
+
 export class HeldTurn implements TurnWriter {
   readonly ref: BranchRef;
   readonly turnId: string;
@@ -231,16 +236,8 @@ export class HeldTurn implements TurnWriter {
   /** The facts it was taken up with. */
   readonly opening: readonly Fact[];
 
-  constructor(
-    context: Context,
-    ref: BranchRef,
-    {
-      turnId,
-      claim,
-      facts,
-      retention,
-    }: { turnId: string; claim: RunClaim; facts: readonly Fact[]; retention: Retention | undefined },
-  ) {
+  constructor(context: Context, ref: BranchRef, held: Hold) {
+    const { turnId, claim, facts, retention } = held;
     this.#context = context;
     this.ref = ref;
     this.turnId = turnId;
@@ -340,17 +337,34 @@ export class HeldTurn implements TurnWriter {
 
   async #append(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
     const { epoch } = this.claim;
-    const view = this.#cachedView() ?? (await this.view());
-    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
-    checkNew(this.#context, this.ref, view, drafts);
-    const header = options.header ? { ...turnPatch(view, drafts), ...options.header } : turnPatch(view, drafts);
-    const { facts } = await this.#context.journal.append(this.ref, drafts, { epoch, header, release: options.release });
+    const facts = drafts.some(isAboutQuestions)
+      ? await this.#appendOnNewest(drafts, { ...options, epoch })
+      : await this.#appendOn(this.#cachedView() ?? (await this.view()), drafts, { ...options, epoch });
     this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
     if (options.release) {
       this.#closed = true;
       this.#hold(0);
     }
     return facts;
+  }
+
+  /** Others answer meanwhile, and which questions are open stands in the header: such an append is held to what it saw. */
+  async #appendOnNewest(drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
+    for (;;) {
+      const { view } = await this.#context.views.load(this.ref);
+      try {
+        return await this.#appendOn(view, drafts, { ...options, expectedSeq: view.seq });
+      } catch (error) {
+        if (!BoughError.is(error, "sequence_conflict")) throw error;
+      }
+    }
+  }
+
+  async #appendOn(view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
+    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, this.claim.epoch);
+    checkNew(this.#context, this.ref, view, drafts);
+    const header = options.header ? { ...turnPatch(view, drafts), ...options.header } : turnPatch(view, drafts);
+    return (await this.#context.journal.append(this.ref, drafts, { ...options, header })).facts;
   }
 
   #checkOpen() {

@@ -129,6 +129,7 @@ const tellable = new Set([
   "checkpointId",
   "contentId",
   "interactionId",
+  "interactionIds",
   "why",
   "what",
   "limit",

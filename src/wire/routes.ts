@@ -63,6 +63,10 @@ export const routes = {
   getSession: route("GET", session, { summary: "One session." }),
   updateSession: route("PATCH", session, { summary: "Merges metadata; null removes.", body: bodies.updateSession }),
   deleteSession: route("DELETE", session, { summary: "Deletes a session and all that belongs to it." }),
+  listInteractions: route("GET", "/interactions", {
+    summary: "Questions that wait for an answer, of all sessions.",
+    query: queries.interactions,
+  }),
   tree: route("GET", `${session}/tree`, { summary: "The branches as a tree." }),
   listPermissions: route("GET", `${session}/permissions`, { summary: 'Permissions remembered by "always".' }),
   revokePermission: route("DELETE", `${session}/permissions/:tool`, {

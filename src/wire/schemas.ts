@@ -96,6 +96,8 @@ const inputFields = {
   input: v.optional(v.union([v.string(), parts, v.pipe(v.array(userMessage), v.maxLength(100))])),
   /** What to do while another run is active (default "reject"). */
   ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
+  /** What the run does with a question: wait for the answer, or park (the server's default). */
+  questions: v.optional(v.picklist(["wait", "park"])),
   config: v.optional(runConfigSchema),
   /** JSON Schema that the answer must fit, and how the model is asked for it (default "native"). */
   output: v.optional(v.strictObject({ schema: object, mode: v.optional(v.picklist(["native", "tool"])) })),
@@ -104,15 +106,7 @@ const inputFields = {
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
-/** What an answer says at least, where that is not the asking tool's own affair. */
-export const answers: Readonly<Record<string, v.GenericSchema>> = {
-  permission: v.looseObject({
-    approved: v.boolean(),
-    choice: v.optional(v.picklist(["once", "always"])),
-    reason: v.optional(v.string()),
-  }),
-  continuation: v.looseObject({ approved: v.boolean(), iterations: v.optional(positive) }),
-};
+/** What an answer says depends on the question's kind (events/answers.ts), which the log knows. */
 const responseFields = { interactionId: idSchema, answer: object };
 
 /** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */
@@ -177,6 +171,13 @@ export const queries = {
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
+  interactions: v.strictObject({
+    sessionId: v.optional(idSchema),
+    kind: v.optional(v.picklist(["permission", "clarification", "continuation", "client-tool"])),
+    agentId: v.optional(idSchema),
+    limit: pageSize,
+    cursor: v.optional(text(2048)),
+  }),
   runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
   audit: v.strictObject({
     order: v.optional(v.picklist(["newest", "oldest"])),

@@ -67,8 +67,11 @@ export interface RunBody {
   readonly sessionId: string;
   readonly branchId: string;
   readonly turnId: string;
-  /** "open": its turn has no end and nobody works on it; an input without text resumes it. */
-  readonly status: "active" | "open" | "completed" | "interrupted" | "failed";
+  /**
+   * "open": its turn has no end and nobody works on it; an input without text resumes it. "parked": the same, and the turn
+   * waits for an answer, which resumes it.
+   */
+  readonly status: "active" | "open" | "parked" | "completed" | "interrupted" | "failed";
   readonly startedAt: number;
   readonly endedAt?: number;
 }
@@ -93,6 +96,20 @@ export interface InteractionBody {
   readonly turnId?: string;
   readonly callId?: string;
   readonly expiresAt?: number;
+}
+
+/** A question that waits for an answer, and where. */
+export interface OpenInteractionBody extends InteractionBody {
+  readonly sessionId: string;
+  readonly branchId: string;
+  /** The agent and the run that last worked on its turn. */
+  readonly agentId?: string;
+  readonly runId?: string;
+}
+
+export interface InteractionListBody {
+  readonly interactions: readonly OpenInteractionBody[];
+  readonly cursor?: string;
 }
 
 /** A branch at one position. Events after `seq` are what this does not show. */

@@ -37,6 +37,9 @@ describe("bough", () => {
     ["sessions", "permissions"],
     ["sessions", "rm"],
     ["sessions", "prune"],
+    ["interactions"],
+    ["interactions", "ls"],
+    ["interactions", "answer"],
     ["events"],
     ["events", "tail"],
     ["audit"],
@@ -318,5 +321,44 @@ describe("bough doctor", () => {
     });
     expect(await bough(cwd, "doctor", "sqlite:none.db")).toMatchObject({ code: 1 });
     expect(existsSync(join(cwd, "none.db"))).toBe(false);
+  });
+});
+
+describe("bough interactions", () => {
+  test("lists the questions that wait, and answers one by its id", async () => {
+    const cwd = scratch();
+    const file = `sqlite:${cwd}/bough.db`;
+    await fill(file, async (sessions) => {
+      await sessions.createSession("s");
+      const turn = await sessions.beginTurn({ sessionId: "s" }, "go");
+      const opened = { type: "interaction.opened", at: 1, turnId: turn.turnId } as const;
+      const request = { toolName: "deploy", input: {} };
+      await turn.append({ ...opened, id: "one", kind: "permission", request, expiresAt: 4_000_000_000_000 });
+      await turn.append({ ...opened, id: "two", kind: "clarification", request: { question: "Which?" } });
+      await turn.release();
+    });
+    const store = ["--store", url];
+    const listed = await bough(cwd, "interactions", "ls", ...store);
+    expect(listed.stdout).toMatch(/one +permission +s +main .*2096-.*deploy/);
+    const { interactions } = JSON.parse((await bough(cwd, "interactions", "ls", "--json", ...store)).stdout);
+    expect(interactions).toMatchObject([
+      { id: "one", expiresAt: 4_000_000_000_000 },
+      { id: "two", sessionId: "s" },
+    ]);
+    expect(await bough(cwd, "interactions", "answer", "one", "perhaps", ...store)).toMatchObject({ code: 2 });
+    expect(await bough(cwd, "interactions", "answer", "one", '{"aproved":true}', ...store)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no key "aproved"'),
+    });
+    expect(await bough(cwd, "interactions", "answer", "one", "y", "--by", "ann", ...store)).toMatchObject({ code: 0 });
+    expect(await bough(cwd, "interactions", "answer", "two", "the", "larch", ...store)).toMatchObject({ code: 0 });
+    expect(await bough(cwd, "interactions", "answer", "two", "again", ...store)).toMatchObject({ code: 1 });
+    const { stdout } = await bough(cwd, "events", "tail", "s", "--json", ...store);
+    const answers = stdout.split("\n").filter((line) => line.includes("interaction.answered"));
+    expect(answers.map((line) => JSON.parse(line))).toMatchObject([
+      { interactionId: "one", answer: { approved: true, choice: "once" }, by: "ann" },
+      { interactionId: "two", answer: { answer: "the larch" } },
+    ]);
+    expect((await bough(cwd, "interactions", "ls", ...store)).stderr).toContain("Nothing waits for an answer.");
   });
 });

@@ -178,6 +178,7 @@ test("every route that is not about the server itself has a method", async () =>
   await client.createSession();
   await client.listSessions();
   await client.listSessions({ metadata: {} });
+  await client.listInteractions();
   await client.getSession(":sessionId");
   await client.updateSession(":sessionId", { metadata: {} });
   await client.deleteSession(":sessionId");

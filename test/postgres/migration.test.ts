@@ -27,13 +27,28 @@ describe("migrations", () => {
     const store = await opened({ schema });
     await givenMain(store, facts("e", 1));
     const way = await database(schema);
-    const [first] = migrations;
     const good = ["CREATE TABLE bough.more (a int)", "INSERT INTO bough.more VALUES (1)"];
-    await expect(migrate(way, [first!, [...good, "CREATE TABLE bough.more (a int)"]])).rejects.toThrow();
+    await expect(migrate(way, [...migrations, [...good, "CREATE TABLE bough.more (a int)"]])).rejects.toThrow();
     await expect(way.again("SELECT * FROM bough.more")).rejects.toThrow();
     expect(await store.append(main, facts("f", 1))).toEqual({ first: 2, last: 2 });
-    await migrate(way, [first!, good]);
+    await migrate(way, [...migrations, good]);
     expect(await way.again("SELECT a FROM bough.more")).toEqual([{ a: 1 }]);
+  });
+
+  test("turns that were left open in a schema of the first version are found", async () => {
+    const schema = freshSchema();
+    const store = await opened({ schema });
+    for (const id of ["open", "idle"]) {
+      const branch = { id: "main", header: {}, events: [] };
+      await store.createSession({ id, metadata: {}, state: {}, branch });
+      await store.append({ sessionId: id, branchId: "main" }, facts("a", 1), { header: { turn: "t" } });
+    }
+    await store.append({ sessionId: "idle", branchId: "main" }, facts("b", 1), { header: { turn: null } });
+    const client = await raw();
+    await client.query(`ALTER TABLE ${schema}.branches DROP COLUMN open_in`);
+    await client.query(`DELETE FROM ${schema}.migrations WHERE version > 1`);
+    const { branches } = await (await opened({ schema })).listOpen();
+    expect(branches.map(({ sessionId }) => sessionId)).toEqual(["open"]);
   });
 
   test("stores that open a new schema at once all get in", async () => {

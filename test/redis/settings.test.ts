@@ -135,11 +135,25 @@ describe.skipIf(missing)("the server's settings", () => {
   test("data of a newer format is refused", async () => {
     const prefix = freshPrefix();
     const client = await raw(server().url);
-    await client.set(`{${prefix}}:format`, "2");
+    await client.set(`{${prefix}}:format`, "3");
     await expect(redisStore(server().url, { prefix })).rejects.toMatchObject({
       code: "store_too_new",
-      data: { found: 2, supported: 1 },
+      data: { found: 3, supported: 2 },
     });
+  });
+
+  test("turns that were left open in data of the first format are found", async () => {
+    const prefix = freshPrefix();
+    const store = await redisStore(server().url, { prefix, onWarning: () => {} });
+    await givenMain(store, facts("e", 1));
+    await store.append({ sessionId: "s", branchId: "main" }, facts("f", 1), { header: { turn: "t" } });
+    await store.close();
+    const client = await raw(server().url);
+    await client.del([`{${prefix}}:open`, `{${prefix}:s}:open`]);
+    await client.set(`{${prefix}}:format`, "1");
+    const again = await opened(server().url, { prefix });
+    expect((await again.listOpen()).branches).toMatchObject([{ sessionId: "s", branchId: "main" }]);
+    expect(await client.get(`{${prefix}}:format`)).toBe("2");
   });
 
   test("a client is duplicated: the store works beside it and does not close it", async () => {

@@ -32,16 +32,17 @@ describe("at the limit of iterations", () => {
     expect(await run.result).toMatchObject({ status: "completed", text: "done", iterations: 7 });
   });
 
-  test.each([{ approved: false }, { approved: "yes" }, { approved: true, iterations: 0 }, {}])(
-    "the answer %j ends the turn, committed with the reason",
-    async (answer) => {
-      const agent = await anAgent({ model: needs(5), tools, limits });
-      const run = agent.run("go", s);
-      await answering(run, () => answer);
-      expect(await run.result).toMatchObject({ status: "completed", reason: "iteration-limit", iterations: 2 });
-      expect(await factsOf(agent, "turn.committed")).toMatchObject([{ reason: "iteration-limit", iterations: 2 }]);
-    },
-  );
+  test("a refusal ends the turn, committed with the reason; what is no answer is refused", async () => {
+    const agent = await anAgent({ model: needs(5), tools, limits });
+    const run = agent.run("go", { ...s, questions: "wait" });
+    const [question] = await questions(agent);
+    for (const answer of [{ approved: "yes" }, { approved: true, iterations: 0 }, {}, { approved: true, more: 3 }]) {
+      await expect(run.respond(question!.id, answer as never)).rejects.toMatchObject({ code: "invalid_argument" });
+    }
+    await run.respond(question!.id, { approved: false });
+    expect(await run.result).toMatchObject({ status: "completed", reason: "iteration-limit", iterations: 2 });
+    expect(await factsOf(agent, "turn.committed")).toMatchObject([{ reason: "iteration-limit", iterations: 2 }]);
+  });
 
   test("nobody there, or no answer in time, ends the turn too", async () => {
     const clock = manualClock();

@@ -32,7 +32,7 @@ describe("a clarification", () => {
     const shown: unknown[] = [];
     await answering(run, ({ kind, request }) => {
       shown.push([kind, request]);
-      return request.question === "When?" ? { day: 1 } : { answer: "Rome" };
+      return request.question === "When?" ? { answer: { day: 1 } } : { answer: "Rome" };
     });
     expect(shown).toEqual([
       ["clarification", { toolName: "book", question: "Where to?", choices: ["Rome", "Oslo"] }],

@@ -4,7 +4,17 @@ import { createAgent, defineTool } from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { manualClock, scriptedModel } from "../../src/testing/index.ts";
 import { refused } from "../sessions/kit.ts";
-import { anAgent, answering, factsOf, openQuestions, removesThenTells, removing, s, sharedFile } from "./asking-kit.ts";
+import {
+  anAgent,
+  answering,
+  factsOf,
+  openQuestions,
+  questions,
+  removesThenTells,
+  removing,
+  s,
+  sharedFile,
+} from "./asking-kit.ts";
 
 const parking = { ...s, questions: "park" } as const;
 
@@ -119,6 +129,59 @@ describe("a run that parks", () => {
     expect(ran).toEqual(["0", "1", "2"]);
     expect(await factsOf(agent, "turn.started")).toHaveLength(1);
     expect(await factsOf(agent, "interaction.opened")).toHaveLength(3);
+  });
+
+  test("takes an answer at once while another call runs, and is not parked for it", async () => {
+    let finish = () => {};
+    const ended = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const { ran, tools } = removing();
+    const slow = defineTool({ description: "Slow.", input: z.object({}), execute: () => ended.then(() => "slow") });
+    const model = scriptedModel([
+      {
+        calls: [
+          { name: "slow", input: {} },
+          { name: "remove", input: { path: "a" } },
+        ],
+      },
+      "done",
+    ]);
+    const agent = await anAgent({ model, tools: { ...tools, slow } });
+    const run = agent.run("go", parking);
+    const [question] = await questions(agent);
+    await run.respond(question!.id, { approved: true });
+    while (ran.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    finish();
+    expect(await run.result).toMatchObject({ status: "completed", text: "done" });
+    expect(await factsOf(agent, "turn.resumed")).toEqual([]);
+  });
+
+  test("runs the calls that wait for a place behind one that asks from within", async () => {
+    const { ran, tools } = removing();
+    const pick = defineTool({
+      description: "Picks.",
+      input: z.object({}),
+      execute: (_, { ask }) => ask("Which?").then((answer) => `picked ${answer}`),
+    });
+    const free = { ...tools.remove, permission: false };
+    const model = scriptedModel([
+      {
+        calls: [
+          { name: "pick", input: {} },
+          { name: "remove", input: { path: "a" } },
+        ],
+      },
+      "done",
+    ]);
+    const limits = { parallelTools: 1 };
+    const agent = await anAgent({ model, tools: { remove: free, pick }, limits });
+    const { status, interactions } = await agent.run("go", parking).result;
+    expect(status).toBe("parked");
+    expect(ran).toEqual(["a"]);
+    const run = await agent.respond(s, interactions![0]!.id, { answer: "this" });
+    expect(await run!.text()).toBe("done");
+    expect(ran).toEqual(["a"]);
   });
 
   test("keeps the results of calls that needed no answer, and never runs those again", async () => {

@@ -48,12 +48,15 @@ describe("a call that needs permission", () => {
   });
 
   test.each([{ approved: "yes" }, { choice: "always" }, {}, { approved: true, choice: "for ever" }])(
-    "that gets the answer %j, which nobody understands, is not run",
+    "is not run, and still waits, after the answer %j, which is refused",
     async (answer) => {
       const { ran, tools } = removing();
       const agent = await anAgent({ model: removesThenTells("x"), tools });
-      const run = agent.run("go", s);
-      await answering(run, () => answer);
+      const run = agent.run("go", { ...s, questions: "wait" });
+      const [question] = await questions(agent);
+      await expect(run.respond(question!.id, answer as never)).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(await questions(agent)).toEqual([question]);
+      await run.respond(question!.id, { approved: false });
       expect(ran).toEqual([]);
       expect(outputsIn(await run.text())).toMatchObject([{ type: "execution-denied" }]);
     },

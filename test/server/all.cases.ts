@@ -15,6 +15,7 @@ import { describePages } from "./pages.cases.ts";
 import { describePolicy } from "./policy.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
+import { describeQuestions } from "./questions.cases.ts";
 import { describeRaces } from "./races.cases.ts";
 import { describeSecurity } from "./security.cases.ts";
 import { describeSocket } from "./socket.cases.ts";
@@ -29,6 +30,7 @@ export function describeAll(open: OpenStore): void {
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
   describe("nodes", () => describeNodes(open));
+  describe("questions", () => describeQuestions(open));
   describe("races", () => describeRaces(open));
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
@@ -44,6 +46,7 @@ export function describeAll(open: OpenStore): void {
 export function describeStoreBound(open: OpenStore): void {
   describe("runs", () => describeRuns(open));
   describe("nodes", () => describeNodes(open));
+  describe("questions", () => describeQuestions(open));
   describe("races", () => describeRaces(open));
   describe("matrix", () => describeMatrix(open));
   describe("injection", () => describeInjection(open));

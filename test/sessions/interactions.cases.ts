@@ -1,8 +1,9 @@
 // Interactions: questions in the log, answered once by whoever has the answer.
 
 import { expect } from "vitest";
+import type { JsonObject } from "../../src/base/json.ts";
 import type { Draft } from "../../src/events/index.ts";
-import type { Sessions, TurnWriter } from "../../src/sessions/index.ts";
+import type { InteractionQuery, Sessions, TurnWriter } from "../../src/sessions/index.ts";
 import { asks, type Case, main, on, refused, s, says } from "./kit.ts";
 
 /** A turn whose call waits for permission. */
@@ -51,7 +52,9 @@ export function interactionCases(test: Case): void {
     await sessions.createSession("s");
     const turn = await waitingTurn(sessions);
     const second = await other();
-    const tries = Array.from({ length: 8 }, (_, n) => (n % 2 ? sessions : second).answer(s, "question", { n }));
+    const tries = Array.from({ length: 8 }, (_, n) =>
+      (n % 2 ? sessions : second).answer(s, "question", { approved: n > 3 }),
+    );
     const ends = await Promise.allSettled(tries);
     const won = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
     expect(won).toHaveLength(1);
@@ -92,7 +95,7 @@ export function interactionCases(test: Case): void {
     });
     await refused(sessions.answer(s, "question", {}), "interaction_closed", { why: "expired" });
     await turn.append(opened(turn, "again"));
-    await sessions.answer(s, "again", {});
+    await sessions.answer(s, "again", { approved: true });
     await turn.append({ type: "interaction.expired", id: "over2", at: 1, interactionId: "again", reason: "no answer" });
     await refused(sessions.answer(s, "again", {}), "interaction_closed");
     await turn.commit();
@@ -108,7 +111,7 @@ export function interactionCases(test: Case): void {
     await turn.append(opened(turn, "later", late));
     clock.advance(100);
     await refused(sessions.answer(s, "question", {}), "interaction_closed", { why: "expired" });
-    await sessions.answer(s, "later", {});
+    await sessions.answer(s, "later", { approved: true });
     await turn.commit();
   });
 
@@ -177,7 +180,134 @@ export function interactionCases(test: Case): void {
     await refused(sessions.answer({ sessionId: "nowhere" }, "question", {}), "session_not_found");
     await refused(sessions.answer(s, "other", {}), "interaction_not_found", { interactionId: "other" });
     expect((await sessions.loadBranch("s")).seq).toBe(seq);
-    await sessions.answer(s, "question", { constructor: "a word like any other", text: "x".repeat(500_000) });
+    await sessions.answer(s, "question", { approved: false, reason: "x".repeat(500_000) });
     await turn.commit();
   });
+
+  test("interactions: an answer fits its question's kind, or is refused with what is wanted", async ({ sessions }) => {
+    await sessions.createSession("s");
+    const turn = await waitingTurn(sessions);
+    for (const kind of ["clarification", "continuation", "client-tool"] as const) {
+      await turn.append(opened(turn, kind, { kind }));
+    }
+    const wrong: [string, JsonObject, RegExp][] = [
+      ["question", { aproved: true }, /"aproved".*approved: true/],
+      ["question", { approved: true, always: true }, /"always".*choice/],
+      ["question", {}, /lacks "approved"/],
+      ["question", { approved: 1 }, /"approved"/],
+      ["clarification", { text: "Rome" }, /"text".*answer/],
+      ["continuation", { approved: true, iterations: 0 }, /"iterations"/],
+      ["client-tool", { result: 3 }, /"result".*output/],
+      ["client-tool", { output: 3, tools: { hide: "all" } }, /"tools.hide"/],
+    ];
+    for (const [id, answer, sentence] of wrong) {
+      const error = await sessions.answer(s, id, answer).catch((thrown: unknown) => thrown);
+      expect(error, JSON.stringify(answer)).toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(sentence),
+      });
+    }
+    await sessions.answer(s, "question", { approved: true, choice: "always", output: { type: "json", value: [1] } });
+    await sessions.answer(s, "clarification", { answer: "Rome" });
+    await sessions.answer(s, "continuation", { approved: true, iterations: 2 });
+    await sessions.answer(s, "client-tool", { output: null, tools: { hide: ["a"], show: [] } });
+    await turn.commit();
+  });
+
+  test("interactions: the inbox has every question that waits, of all sessions, in pages", async ({
+    sessions,
+    other,
+  }) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      const sessionId = `s${n}`;
+      await sessions.createSession(sessionId);
+      const turn = await sessions.beginTurn({ sessionId }, "go", { agentId: n % 2 ? "odd" : "even", runId: `r${n}` });
+      if (n === 1) continue;
+      const count = n === 2 ? 3 : 1;
+      for (let k = 0; k < count; k++)
+        await turn.append(opened(turn, `q${n}-${k}`, n === 4 ? { kind: "clarification" } : {}));
+      ids.push(...Array.from({ length: count }, (_, k) => `q${n}-${k}`));
+      if (n !== 0) await turn.release();
+    }
+    const later = await other();
+    const all = await later.listInteractions();
+    expect(all.interactions.map(({ id }) => id)).toEqual(ids);
+    expect(all.cursor).toBeUndefined();
+    expect(all.interactions[0]).toMatchObject({
+      sessionId: "s0",
+      branchId: "main",
+      agentId: "even",
+      runId: "r0",
+      kind: "permission",
+    });
+    for (const limit of [1, 2, 4]) expect(await pages(later, { limit })).toEqual(ids);
+    expect(await pages(later, { limit: 2, sessionId: "s2" })).toEqual(["q2-0", "q2-1", "q2-2"]);
+    expect(await pages(later, { kind: "clarification" })).toEqual(["q4-0"]);
+    expect(await pages(later, { agentId: "odd" })).toEqual(["q3-0"]);
+    await later.answer({ sessionId: "s2" }, "q2-1", { approved: true });
+    await (await later.resumeTurn({ sessionId: "s3" })).commit();
+    expect(await pages(sessions, { limit: 2 })).toEqual(["q0-0", "q2-0", "q2-2", "q4-0"]);
+    await refused(sessions.listInteractions({ cursor: "nonsense" }), "invalid_argument");
+    await refused(sessions.listInteractions({ limit: -1 }), "invalid_argument");
+  });
+
+  test("interactions: the inbox forgets what expires, is forked, reverted, answered or deleted", async ({
+    sessions,
+    clock,
+  }) => {
+    await sessions.createSession("s");
+    const turn = await waitingTurn(sessions, "soon", { expiresAt: clock.now() + 100 });
+    await turn.append(opened(turn, "open"));
+    await sessions.forkBranch({ ...main, newBranchId: "fork" });
+    expect(await pages(sessions, {})).toEqual(["soon", "open"]);
+    clock.advance(100);
+    expect(await pages(sessions, {})).toEqual(["open"]);
+    await turn.release();
+    await sessions.revertBranch({ ...s, ...main, toMessageIndex: 0 });
+    expect(await pages(sessions, {})).toEqual([]);
+    expect((await sessions.store.listOpen()).branches).toEqual([]);
+  });
+
+  test("interactions: a question that belongs to no turn is in the inbox until it is answered", async ({
+    sessions,
+  }) => {
+    await sessions.createSession("s");
+    const turn = await sessions.beginTurn(s, "go");
+    await turn.append(opened(turn, "free", { turnId: undefined, kind: "clarification" }));
+    await turn.commit();
+    expect(await pages(sessions, {})).toEqual(["free"]);
+    await sessions.answer(s, "free", { answer: "yes" });
+    expect(await pages(sessions, {})).toEqual([]);
+    expect((await sessions.store.listOpen()).branches).toEqual([]);
+  });
+
+  test("interactions: answers of another process are never lost from or left in the header", async ({
+    sessions,
+    other,
+  }) => {
+    await sessions.createSession("s");
+    const turn = await waitingTurn(sessions, "a");
+    const second = await other();
+    await turn.append(opened(turn, "b"));
+    await second.answer(s, "a", { approved: true });
+    await turn.append(
+      { type: "interaction.expired", id: "over", at: 1, interactionId: "b", reason: "changed" },
+      opened(turn, "c"),
+    );
+    expect((await sessions.store.listOpen()).branches[0]!.header).toMatchObject({ asks: ["c"] });
+    await second.answer(s, "c", { approved: true });
+    await turn.commit();
+    expect((await sessions.store.listOpen()).branches).toEqual([]);
+  });
+}
+
+async function pages(sessions: Sessions, query: InteractionQuery): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await sessions.listInteractions({ ...query, ...(cursor !== undefined && { cursor }) });
+    ids.push(...page.interactions.map(({ id }) => id));
+    if (page.cursor === undefined) return ids;
+    cursor = page.cursor;
+  }
 }

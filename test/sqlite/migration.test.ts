@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { openConnection } from "../../src/stores/sqlite/open.ts";
+import { byPrefixSql as openSql } from "../../src/stores/sqlite/open-branches.ts";
 import { migrate, migrations } from "../../src/stores/sqlite/schema.ts";
 import { facts, freshPath, givenMain, opened, raw, runChild } from "./kit.ts";
 
@@ -42,14 +43,41 @@ test("processes that open a new file at once all get in", async () => {
 test("a migration that fails halfway has not happened, and the next opening finishes it", async () => {
   const path = await freshPath();
   const connection = await openConnection(path, 1000);
-  const [first] = migrations;
   const good = ["CREATE TABLE more (a)", "INSERT INTO more VALUES (1)"];
-  await expect(migrate(connection, 1000, [first!, [...good, "CREATE TABLE more (a)"]])).rejects.toThrow();
-  expect(connection.pragma("user_version")).toBe(1);
+  await expect(migrate(connection, 1000, [...migrations, [...good, "CREATE TABLE more (a)"]])).rejects.toThrow();
+  expect(connection.pragma("user_version")).toBe(migrations.length);
   expect(connection.all("SELECT name FROM sqlite_schema WHERE name = 'more'")).toEqual([]);
-  await migrate(connection, 1000, [first!, good]);
-  expect(connection.pragma("user_version")).toBe(2);
+  await migrate(connection, 1000, [...migrations, good]);
+  expect(connection.pragma("user_version")).toBe(migrations.length + 1);
   connection.close();
+});
+
+test("turns that were left open in a file of the first version are found", async () => {
+  const path = await freshPath();
+  const store = await opened(path);
+  for (const id of ["open", "idle"]) {
+    const branch = { id: "main", header: {}, events: [] };
+    await store.createSession({ id, metadata: {}, state: {}, branch });
+    await store.append({ sessionId: id, branchId: "main" }, facts("a", 1), { header: { turn: "t" } });
+  }
+  await store.append({ sessionId: "idle", branchId: "main" }, facts("b", 1), { header: { turn: null } });
+  await store.close();
+  const connection = await raw(path);
+  connection.exec("DROP INDEX branches_open");
+  connection.exec("ALTER TABLE branches DROP COLUMN open_in");
+  connection.exec("PRAGMA user_version = 1");
+  const { branches } = await (await opened(path)).listOpen();
+  expect(branches.map(({ sessionId }) => sessionId)).toEqual(["open"]);
+});
+
+test("open branches are found by their index, whatever the tables were when it was planned", async () => {
+  const path = await freshPath();
+  const store = await opened(path);
+  await givenMain(store, facts("e", 1));
+  const connection = await raw(path);
+  const plan = connection.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${openSql}`, "", "", "", 10);
+  expect(plan[0]!.detail).toMatch(/SEARCH b USING INDEX branches_open/);
+  expect(plan.map(({ detail }) => detail).join()).not.toMatch(/SCAN|TEMP B-TREE/);
 });
 
 test("a file of a newer version is refused and left as it is", async () => {

@@ -75,7 +75,9 @@ export class Questioner {
       if (answer.choice === "always" && !again) this.#settleAll(toolName);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      if ((error as { code?: unknown }).code === "interaction_closed") this.#screen.note("It was answered already.");
+      const { code, data } = error as { code?: unknown; data?: { why?: unknown } };
+      const isLate = code === "interaction_closed";
+      if (isLate) this.#screen.note(data?.why === "expired" ? "Its time is over." : "It was answered already.");
       else this.#screen.problem(BoughError.is(error) ? error : { message: error.message });
     }
   }

@@ -15,6 +15,12 @@ const clarification: Question = {
 const continuation: Question = { id: "i", kind: "continuation", request: { iteration: 11, limit: 10 } };
 const clientTool: Question = { id: "i", kind: "client-tool", request: { toolName: "open", input: {} } };
 
+test("a question that can't be answered for ever says until when", () => {
+  const { lines } = formOf({ ...clarification, expiresAt: Date.UTC(2096, 9, 2, 7) });
+  expect(lines.at(-1)).toMatch(/^It can be answered until 2096-10-02/);
+  expect(formOf(clarification).lines).toHaveLength(3);
+});
+
 describe("an answer", () => {
   test.each([
     [permission, "y", { approved: true, choice: "once" }],

@@ -2,9 +2,10 @@
 
 import type { JsonObject } from "../../base/json.ts";
 import type { Interaction } from "../../projection/index.ts";
+import { moment } from "../terminal.ts";
 import { safeText } from "./text.ts";
 
-export type Question = Pick<Interaction, "id" | "kind" | "request">;
+export type Question = Pick<Interaction, "id" | "kind" | "request"> & { readonly expiresAt?: number | undefined };
 
 /** An answer, or what is wrong with the line. */
 export type Reading = { readonly answer: JsonObject } | { readonly problem: string };
@@ -26,9 +27,10 @@ const forms: Readonly<Record<Question["kind"], (request: JsonObject) => Form>> =
 };
 
 /** How a question is asked. A line that is a JSON object is an answer as it is, whatever the kind. */
-export function formOf({ kind, request }: Question): Form {
+export function formOf({ kind, request, expiresAt }: Question): Form {
   const form = forms[kind](request);
-  return { ...form, read: (line) => jsonAnswer(line) ?? form.read(line.trim()) };
+  const end = expiresAt === undefined ? [] : [`It can be answered until ${moment(expiresAt)}.`];
+  return { ...form, lines: [...form.lines, ...end], read: (line) => jsonAnswer(line) ?? form.read(line.trim()) };
 }
 
 function permissionForm(request: JsonObject): Form {

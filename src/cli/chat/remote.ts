@@ -105,8 +105,11 @@ export class RemoteConversation implements Conversation {
   }
 
   /** The run that works on the turn that is open: the one that does already, or a new one. */
-  async #takeUp(branch: BranchHandle, { activeRun }: StateBody): Promise<string | undefined> {
+  async #takeUp(branch: BranchHandle, state: StateBody): Promise<string | undefined> {
+    const { activeRun, openTurn, interactions } = state;
     if (activeRun) return activeRun.runId;
+    // The answer takes it up.
+    if (interactions.some(({ turnId }) => turnId === openTurn?.id)) return undefined;
     try {
       return (await branch.submit()).runId;
     } catch (error) {

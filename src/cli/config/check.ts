@@ -60,6 +60,7 @@ const sharedFields = {
   audit: v.optional(
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "is an object or false"),
   ),
+  questions: v.optional(v.picklist(["wait", "park"], 'is "wait" or "park"')),
   host: text,
   port: v.optional(port),
 };

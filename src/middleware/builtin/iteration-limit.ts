@@ -1,6 +1,7 @@
 // Iteration limit: a turn ends after so many model calls, or a person says that it may go on.
 
 import * as v from "valibot";
+import { continuationAnswer } from "../../events/answers.ts";
 import type { IterationContext, Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
@@ -22,10 +23,7 @@ export interface ContinuationAnswer {
   readonly iterations?: number;
 }
 
-const answerSchema = v.object({
-  approved: v.boolean(),
-  iterations: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
-});
+const answerSchema = v.object(continuationAnswer);
 
 /** Stops a turn, or asks whether to go on, when it has made too many model calls (reason "iteration-limit"). */
 export function iterationLimit(options: IterationLimitOptions = {}): Middleware {

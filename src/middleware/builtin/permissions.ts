@@ -3,6 +3,7 @@
 
 import * as v from "valibot";
 import type { Json, JsonObject } from "../../base/json.ts";
+import { permissionAnswer } from "../../events/answers.ts";
 import type { ToolOutput } from "../../events/index.ts";
 import {
   asChoices,
@@ -35,17 +36,7 @@ export interface PermissionAnswer {
   readonly output?: string | ToolOutput;
 }
 
-const outputSchema = v.union([
-  v.string(),
-  v.strictObject({ type: v.picklist(["text", "error-text"]), value: v.string() }),
-  v.strictObject({ type: v.picklist(["json", "error-json"]), value: v.any() }),
-]);
-const answerSchema = v.object({
-  approved: v.boolean(),
-  choice: v.optional(v.picklist(["once", "always"])),
-  reason: v.optional(v.string()),
-  output: v.optional(outputSchema),
-});
+const answerSchema = v.object(permissionAnswer);
 
 /**
  * What was answered with "always". What version 1 kept was for a tool name and whichever agent has such a tool, so it is not

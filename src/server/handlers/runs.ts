@@ -4,22 +4,21 @@ import type { Json, JsonObject } from "../../base/json.ts";
 import type { Message } from "../../events/index.ts";
 import { holdBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
-import {
-  answers,
-  type ContextUsageBody,
-  type InputBody,
-  type InterruptBody,
-  type ResponseAnswer,
-  type ResponseBody,
-  type RunBody,
+import type {
+  ContextUsageBody,
+  InputBody,
+  InterruptBody,
+  ResponseAnswer,
+  ResponseBody,
+  RunBody,
 } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
-import { parse } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { momentOf, runsBody } from "../pictures.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 import { stateAnswer } from "../state-answer.ts";
+import { clientGraceMs } from "../submissions.ts";
 import type { Tenant } from "../tenant.ts";
 
 export const runHandlers = {
@@ -89,11 +88,9 @@ export async function respond(
   else if (!answerScopes.every((scope) => identity.scopes.includes(scope))) {
     throw await whyNotOpen(tenant.context, ref, interactionId);
   }
-  // An answer counts once: one that says nothing must not be it.
-  if (kind !== undefined && Object.hasOwn(answers, kind)) parse(answers[kind]!, answer);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = identity.user === undefined ? {} : { by: identity.user };
-  const run = await agent.respond(ref, interactionId, answer, by);
+  const run = await agent.respond(ref, interactionId, answer, { ...by, clientGraceMs });
   const runId = run && (await tenant.submissions.takenUp(ref, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
 }

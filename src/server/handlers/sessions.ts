@@ -1,7 +1,8 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
 import { findBranches } from "../../sessions/branches.ts";
-import type { PermissionBody } from "../../wire/index.ts";
+import type { InteractionQuery } from "../../sessions/index.ts";
+import type { InteractionListBody, PermissionBody } from "../../wire/index.ts";
 import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
 import { AnswerRoom, jsonAnswer } from "../pages.ts";
@@ -32,6 +33,8 @@ export const sessionHandlers = {
     const meant = { ...(query as { agentId?: string }), tool: exchange.param("tool") };
     return { revoked: await tenant.sessions.revokePermission(sessionId, meant) };
   },
+  listInteractions: ({ tenant, query }: Exchange): Promise<InteractionListBody> =>
+    tenant.sessions.listInteractions(query as InteractionQuery),
   async tree({ tenant, sessionId }: Exchange) {
     return { branches: treeBody(await findBranches(tenant.context, sessionId)) };
   },

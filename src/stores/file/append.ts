@@ -45,6 +45,7 @@ export function append(
   const bytes = log.extend(events, now, options.header);
   const patched = options.header ? mergePatch(header, options.header) : header;
   branch.record = { ...branch.record, seq: last, activeAt: now, header: patched };
+  if (options.header) sessions.noteOpen(branch.record);
   remember(branch, events, first, change);
   change.operations.push({ kind: "append", path: log.path, at: before.end.offset, bytes });
   change.undo.push(() => {

@@ -59,6 +59,7 @@ export function createBranchIn(
   session.branchNames.set(name, input.id);
   session.branches.set(input.id, branch);
   sessions.grow(branch);
+  sessions.noteOpen(record);
   change.undo.push(() => {
     session.branchNames.delete(name);
     session.branches.delete(input.id);

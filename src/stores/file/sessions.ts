@@ -7,7 +7,15 @@
 //   M3. A session is forgotten only when nothing of it is in memory alone: no claim, no activity to be written.
 
 import type { Clock } from "../../base/clock.ts";
-import { type BranchRef, refuse, type SessionRecord, type StoreProblem, Watchers } from "../../log/index.ts";
+import {
+  type BranchRecord,
+  type BranchRef,
+  isOpenHeader,
+  refuse,
+  type SessionRecord,
+  type StoreProblem,
+  Watchers,
+} from "../../log/index.ts";
 import { pointSpacing } from "./branch-log.ts";
 import type { Change } from "./change.ts";
 import type { Disk } from "./disk.ts";
@@ -29,6 +37,8 @@ export class Sessions {
   readonly names: Set<string>;
   /** What a listing needs of every session, by id; undefined until the first one. */
   listed: Map<string, ListedSession> | undefined;
+  /** Branches that may be open; undefined until they are first asked for. */
+  open: OpenBranches | undefined;
   /** Sessions with a claim. */
   readonly claimed = new Set<SessionState>();
   /** By id, the least recently used first. */
@@ -179,6 +189,14 @@ export class Sessions {
     this.#active.add(session);
   }
 
+  /** Notes a branch that is open now, once that is asked for (open-branches.ts, B1). */
+  noteOpen({ sessionId, branchId, header }: BranchRecord): void {
+    if (!this.open || !isOpenHeader(header)) return;
+    const known = this.open.get(sessionId);
+    if (known) known.add(branchId);
+    else this.open.set(sessionId, new Set([branchId]));
+  }
+
   grow(branch: BranchState): void {
     this.#grown.add(branch);
   }
@@ -233,6 +251,9 @@ export class Sessions {
     });
   }
 }
+
+/** Ids of branches by the id of their session. */
+export type OpenBranches = Map<string, Set<string>>;
 
 /** What a listing looks at. */
 export type ListedSession = Pick<SessionRecord, "id" | "activeAt" | "metadata">;

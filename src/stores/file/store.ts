@@ -13,6 +13,7 @@ import {
   type MaintenanceReport,
   type NewBranch,
   type NewEvent,
+  type OpenQuery,
   type ReadOptions,
   refuse,
   type Segment,
@@ -32,6 +33,7 @@ import type { Identity } from "./identity.ts";
 import { Incoming } from "./incoming.ts";
 import { listSessions, prepareList } from "./listing.ts";
 import { maintain } from "./maintain.ts";
+import { findOpen, listOpen } from "./open-branches.ts";
 import { prepareAppend } from "./own-log.ts";
 import { lineageOf, planRead, readPieces, warm } from "./reading.ts";
 import { claimRun, findLeftClaims, listRuns, releaseRun, renewRun } from "./runs.ts";
@@ -50,6 +52,7 @@ export class FileStore implements Store {
   readonly #unlock: () => void;
   #listing: Promise<void> | undefined;
   #leftClaims: Promise<void> | undefined;
+  #opened: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -175,6 +178,18 @@ export class FileStore implements Store {
       this.#leftClaims ??= findLeftClaims(this.#sessions);
       await this.#leftClaims;
       return this.#committer.look(() => listRuns(this.#sessions, sessionId));
+    });
+  }
+
+  listOpen(query: OpenQuery = {}) {
+    const wanted = { ...query };
+    return this.#steps(async () => {
+      this.#opened ??= findOpen(this.#sessions, (see) => this.#committer.look(see)).catch((error) => {
+        this.#opened = undefined;
+        throw error;
+      });
+      await this.#opened;
+      return this.#committer.look(() => structuredClone(listOpen(this.#sessions, wanted)));
     });
   }
 

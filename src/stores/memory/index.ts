@@ -14,17 +14,23 @@ import {
   type ContentRecord,
   checkDistinct,
   compareActivity,
+  compareBranches,
   compareText,
   decideAppend,
   decideClaim,
   decodeCursor,
+  decodeOpenCursor,
   defaultPageSize,
   defaultReadLimit,
   encodeCursor,
   isLive,
+  isOpenHeader,
   type MaintenanceReport,
   type NewBranch,
   type NewEvent,
+  type OpenPage,
+  type OpenQuery,
+  openPage,
   type ReadOptions,
   type RunClaim,
   refuse,
@@ -59,6 +65,8 @@ class MemoryStore implements Store {
   readonly kind = "memory";
   readonly wantsSegments = false;
   readonly #sessions = new Map<string, MemorySession>();
+  /** Branches whose header is open. */
+  readonly #open = new Set<MemoryBranch>();
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
   /** One for all branches: a branch created again under its id never sees an epoch a second time. */
@@ -80,7 +88,7 @@ class MemoryStore implements Store {
       branches: new Map(),
       bytes: new Map(),
     };
-    addBranch(session, input.branch, undefined, undefined, now);
+    this.#noteOpen(addBranch(session, input.branch, undefined, undefined, now));
     this.#sessions.set(id, session);
     return structuredClone(session.record);
   }
@@ -130,6 +138,7 @@ class MemoryStore implements Store {
     const session = this.#session(sessionId);
     this.#refuseLive(session.branches.values());
     this.#sessions.delete(sessionId);
+    for (const branch of session.branches.values()) this.#open.delete(branch);
     for (const { record } of session.branches.values()) this.#watchers.tell(record);
   }
 
@@ -142,6 +151,7 @@ class MemoryStore implements Store {
     checkDistinct(ref, input.events);
     const now = this.#clock.now();
     const branch = addBranch(session, input, parent, input.parent?.seq, now);
+    this.#noteOpen(branch);
     session.record = { ...session.record, activeAt: now };
     return structuredClone(branch.record);
   }
@@ -168,7 +178,10 @@ class MemoryStore implements Store {
       );
     }
     this.#refuseLive(doomed.map((id) => session.branches.get(id)!));
-    for (const id of doomed) session.branches.delete(id);
+    for (const id of doomed) {
+      this.#open.delete(session.branches.get(id)!);
+      session.branches.delete(id);
+    }
     dropUnusedBytes(session);
     session.record = { ...session.record, activeAt: this.#clock.now() };
     for (const branchId of doomed) this.#watchers.tell({ sessionId: ref.sessionId, branchId });
@@ -191,6 +204,7 @@ class MemoryStore implements Store {
     const header = mergePatch(branch.record.header, copyJson(options.header ?? {}));
     pushEvents(branch, events);
     branch.record = { ...branch.record, seq: last, activeAt: now, header };
+    if (options.header) this.#noteOpen(branch);
     if (options.release) branch.claim = undefined;
     const session = this.#session(ref.sessionId);
     session.record = { ...session.record, activeAt: now };
@@ -233,6 +247,18 @@ class MemoryStore implements Store {
       .flatMap((session) => [...session.branches.values()])
       .flatMap(({ claim }) => (claim ? [{ ...claim }] : []))
       .sort((a, b) => a.claimedAt - b.claimedAt);
+  }
+
+  async listOpen({ sessionId, prefix = "", limit = defaultPageSize, cursor }: OpenQuery = {}): Promise<OpenPage> {
+    this.#checkOpen();
+    const start = cursor === undefined ? undefined : decodeOpenCursor(cursor);
+    const found = [...this.#open]
+      .map(({ record }) => record)
+      .filter((record) => sessionId === undefined || record.sessionId === sessionId)
+      .filter((record) => record.sessionId.startsWith(prefix))
+      .filter((record) => !start || compareBranches(start, record) < 0)
+      .sort(compareBranches);
+    return openPage(structuredClone(found.slice(0, limit + 1)), limit);
   }
 
   async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {
@@ -327,6 +353,11 @@ class MemoryStore implements Store {
   async close() {
     this.#closed = true;
     this.#watchers.tellAll();
+  }
+
+  #noteOpen(branch: MemoryBranch): void {
+    if (isOpenHeader(branch.record.header)) this.#open.add(branch);
+    else this.#open.delete(branch);
   }
 
   #claim(branch: MemoryBranch, options: ClaimOptions, now: number): RunClaim {

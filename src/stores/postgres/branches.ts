@@ -6,6 +6,7 @@ import {
   type BranchRef,
   checkDistinct,
   isLive,
+  isOpenHeader,
   type NewBranch,
   type NewEvent,
   refuse,
@@ -17,7 +18,7 @@ import { branchSql, idsOf, needBranch } from "./find.ts";
 import { type ClaimRow, claimIn, databaseTime } from "./runs.ts";
 import { decodeHeader, decodeText, encodeHeader, encodeText } from "./text.ts";
 
-interface BranchRow {
+export interface BranchRow {
   id: string;
   parent_id: string | null;
   base: number;
@@ -27,8 +28,8 @@ interface BranchRow {
   header: string;
 }
 
-const columns = "b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at, b.header::text AS header";
-const parentSql = "LEFT JOIN bough.branches p ON p.no = b.parent";
+export const columns = "b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at, b.header::text AS header";
+export const parentSql = "LEFT JOIN bough.branches p ON p.no = b.parent";
 
 const getSql = `SELECT ${columns} FROM bough.branches b ${parentSql} WHERE ${branchSql}`;
 /** A session without branches still has its row, so that it is told from a missing one. */
@@ -46,7 +47,7 @@ export async function listBranches(database: Database, sessionId: string): Promi
   return rows.filter(({ id }) => id !== null).map((row) => toRecord(sessionId, row));
 }
 
-function toRecord(sessionId: string, row: BranchRow): BranchRecord {
+export function toRecord(sessionId: string, row: BranchRow): BranchRecord {
   return {
     sessionId,
     branchId: decodeText(row.id),
@@ -91,8 +92,9 @@ const createSql = `WITH session AS MATERIALIZED (
   ), parent AS MATERIALIZED (
     SELECT no, head FROM bough.branches WHERE session_no = (SELECT no FROM session) AND id = $3 FOR KEY SHARE
   ), made AS (
-    INSERT INTO bough.branches (session_no, id, parent, base, head, created_at, active_at, header)
-    SELECT session.no, $2, (SELECT no FROM parent), $4::int, $4::int + cardinality($8::text[]), $6, $6, $7::jsonb
+    INSERT INTO bough.branches (session_no, id, parent, base, head, created_at, active_at, header, open_in)
+    SELECT session.no, $2, (SELECT no FROM parent), $4::int, $4::int + cardinality($8::text[]), $6, $6, $7::jsonb,
+      CASE WHEN $10::bool THEN $1 END
     FROM session WHERE $5 AND ($3::text IS NULL OR EXISTS (SELECT 1 FROM parent WHERE head >= $4::int))
     ON CONFLICT (session_no, id) DO NOTHING RETURNING no
   ), facts AS (${firstFactsSql("$8", "$9", "$4::int")}
@@ -128,6 +130,7 @@ export async function createBranch(
       now,
       encodeHeader(header),
       ...factValues(input.events),
+      isOpenHeader(header),
     );
     if (!row!.made) return refuseCreate(ref, input, row!);
     const parent = input.parent && { parent: input.parent };

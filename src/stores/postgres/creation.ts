@@ -7,7 +7,7 @@
 //       again alone, so that only the guilty one is told, unless what failed is the way to the database.
 
 import type { JsonObject } from "../../base/json.ts";
-import { checkDistinct, refuse, type SessionRecord } from "../../log/index.ts";
+import { checkDistinct, isOpenHeader, refuse, type SessionRecord } from "../../log/index.ts";
 import type { BranchInput } from "./branches.ts";
 import type { Database } from "./database.ts";
 import { isOfOne } from "./faults.ts";
@@ -97,8 +97,8 @@ function recordOf({ id, metadata, state, now }: SessionInput): SessionRecord {
 }
 
 const createSql = `WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[])
-      AS a (i, id, now, metadata, state, branch_id, header, facts)
+    SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
+      $16::bool[]) AS a (i, id, now, metadata, state, branch_id, header, facts, is_open)
   ), session AS (
     INSERT INTO bough.sessions (id, created_at, version, metadata, state)
     SELECT id, now, 1, metadata, state FROM asked ORDER BY id COLLATE "C"
@@ -112,8 +112,9 @@ const createSql = `WITH asked AS MATERIALIZED (
     SELECT m.session_no, t.key, t.term FROM unnest($9::int[], $10::bytea[], $11::bytea[]) AS t (i, key, term)
     JOIN made m ON m.i = t.i
   ), branch AS (
-    INSERT INTO bough.branches (session_no, id, base, head, created_at, active_at, header)
-    SELECT session_no, branch_id, 0, facts, now, now, header::jsonb FROM made RETURNING no, session_no
+    INSERT INTO bough.branches (session_no, id, base, head, created_at, active_at, header, open_in)
+    SELECT session_no, branch_id, 0, facts, now, now, header::jsonb, CASE WHEN is_open THEN id END FROM made
+    RETURNING no, session_no
   ), place AS MATERIALIZED (
     SELECT m.i, b.no FROM branch b JOIN made m ON m.session_no = b.session_no
   ), first AS (
@@ -147,6 +148,7 @@ async function createTogether(database: Database, inputs: readonly SessionInput[
     facts.map(({ k }) => k),
     facts.map(({ id }) => encodeText(id)),
     facts.map(({ data }) => encodeText(data)),
+    each(({ branch }) => isOpenHeader(JSON.parse(branch.header) as JsonObject)),
   );
   return new Set(rows.map(({ i }) => i));
 }

@@ -76,7 +76,7 @@ const appendSql = `WITH asked AS MATERIALIZED (
   ), system AS MATERIALIZED (
     SELECT max(version) AS version, current_setting('synchronous_commit') AS commit FROM bough.migrations
   ), held AS MATERIALIZED (
-    SELECT b.*, a.i, a.facts, a.now, a.epoch AS asked_epoch, a.expected_seq, a.expected_header, a.patch,
+    SELECT b.*, a.i, a.session_id, a.facts, a.now, a.epoch AS asked_epoch, a.expected_seq, a.expected_header, a.patch,
       a.run_id AS asked_run, a.owner AS asked_owner, a.lease_ms, a.over, a.release, ${databaseTime("$15")} AS at
     FROM asked a LEFT JOIN LATERAL (
       SELECT no, session_no, head, epoch, run_id, owner, claimed_at, expires_at, header FROM bough.branches
@@ -93,7 +93,8 @@ const appendSql = `WITH asked AS MATERIALIZED (
         OR expires_at <= at OR epoch = over) AS fits
     FROM held
   ), decided AS MATERIALIZED (
-    SELECT *, CASE WHEN NOT fits OR asked_run IS NULL THEN NULL WHEN renews THEN epoch
+    SELECT *, CASE WHEN patch IS NULL THEN header ELSE jsonb_strip_nulls(header || patch::jsonb) END AS patched,
+      CASE WHEN NOT fits OR asked_run IS NULL THEN NULL WHEN renews THEN epoch
       ELSE nextval('bough.epochs') END AS given
     FROM judged
   ), places AS MATERIALIZED (
@@ -108,7 +109,8 @@ const appendSql = `WITH asked AS MATERIALIZED (
     UPDATE bough.branches b SET
       head = d.head + d.facts,
       active_at = d.now,
-      header = CASE WHEN d.patch IS NULL THEN d.header ELSE jsonb_strip_nulls(d.header || d.patch::jsonb) END,
+      header = d.patched,
+      open_in = CASE WHEN d.patched -> 'turn' IS NOT NULL OR d.patched -> 'asks' IS NOT NULL THEN d.session_id END,
       epoch = CASE WHEN d.release THEN NULL ELSE coalesce(d.given, d.epoch) END,
       run_id = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.run_id ELSE d.asked_run END,
       owner = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.owner ELSE d.asked_owner END,

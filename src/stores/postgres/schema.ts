@@ -112,6 +112,14 @@ export const migrations: readonly Migration[] = [
     )`,
     "CREATE INDEX content_refs_by_content ON bough.content_refs (content_no)",
   ],
+  [
+    // The id of its session while the branch is open (log/store.ts, openKeys). Opening and closing change the claim's index
+    // as well, so this one costs such an append an entry and no others anything.
+    `ALTER TABLE bough.branches ADD COLUMN open_in text COLLATE "C"`,
+    `UPDATE bough.branches b SET open_in = s.id FROM bough.sessions s
+      WHERE s.no = b.session_no AND b.header -> 'turn' IS NOT NULL`,
+    "CREATE INDEX branches_open ON bough.branches (open_in, id) WHERE open_in IS NOT NULL",
+  ],
 ];
 
 export const newestVersion = migrations.length;

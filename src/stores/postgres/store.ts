@@ -11,6 +11,7 @@ import {
   type ClaimOptions,
   type NewBranch,
   type NewEvent,
+  type OpenQuery,
   type ReadOptions,
   refuse,
   type Segment,
@@ -28,6 +29,7 @@ import { Listener } from "./listener.ts";
 import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
+import { listOpen } from "./open-branches.ts";
 import * as runs from "./runs.ts";
 import { packSegment, Segments, saveSegment } from "./segments.ts";
 import * as sessions from "./sessions.ts";
@@ -159,6 +161,10 @@ export class PostgresStore implements Store {
 
   async listRuns(options: { sessionId?: string } = {}) {
     return this.#do((db) => runs.listRuns(db, options.sessionId));
+  }
+
+  async listOpen(query: OpenQuery = {}) {
+    return this.#do((db) => listOpen(db, query));
   }
 
   async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {

@@ -32,8 +32,17 @@ local function addFacts(no, head, from, count)
 end
 `;
 
+/** noteOpen: keeps the session's set of branches whose header is open (log/store.ts, openKeys). */
+export const openLua = `
+local function noteOpen(no)
+  local b = key("b", no)
+  local isOpen = redis.call("HEXISTS", b, "h:turn") == 1 or redis.call("HEXISTS", b, "h:asks") == 1
+  redis.call(isOpen and "SADD" or "SREM", root .. ":open", no)
+end
+`;
+
 /** addBranch: a branch with its header fields and, behind them in ARGV, its first facts. */
-export const addBranchLua = `${factsLua}
+export const addBranchLua = `${factsLua}${openLua}
 local function addBranch(id, parent, parentId, base, now, from, header, facts)
   local no = redis.call("HINCRBY", root, "next", 1)
   local b = key("b", no)
@@ -41,6 +50,7 @@ local function addBranch(id, parent, parentId, base, now, from, header, facts)
   redis.call("HSET", b, "id", id, "base", base, "head", base + facts, "created", now, "active", now)
   if parent then redis.call("HSET", b, "parent", parent, "parentId", parentId) end
   each("HSET", b, from, header)
+  noteOpen(no)
   addFacts(no, base, from + header, facts)
 end
 `;
@@ -69,6 +79,7 @@ local function erase(branch)
   for _, kind in ipairs({"b", "log", "ids", "cp", "segs", "seg", "refs"}) do redis.call("UNLINK", key(kind, no)) end
   redis.call("HDEL", root .. ":branches", branch.id)
   redis.call("SREM", root .. ":claims", no)
+  redis.call("SREM", root .. ":open", no)
   tell(branch.id)
 end
 `;
@@ -150,7 +161,7 @@ export async function getBranch(redis: Runner, ref: BranchRef): Promise<BranchRe
   return flat.length === 0 ? undefined : toRecord(ref.sessionId, flat);
 }
 
-function toRecord(sessionId: string, flat: readonly string[]): BranchRecord {
+export function toRecord(sessionId: string, flat: readonly string[]): BranchRecord {
   const fields = toMap(flat);
   const branchId = unwire(fields.get("id") ?? "");
   const numbers = ["created", "active", "head", "base"].map((name) => Number(fields.get(name)));

@@ -6,6 +6,8 @@ import { Connection } from "./connection.ts";
 import { inspect } from "./durability.ts";
 import { explain } from "./faults.ts";
 import { formatKey } from "./keys.ts";
+import { noteAllOpen } from "./open-branches.ts";
+import { SessionIndex } from "./session-index.ts";
 import { type RedisStore, ServerStore } from "./store.ts";
 
 export type { RedisSource } from "./client.ts";
@@ -38,8 +40,8 @@ export interface RedisOptions {
   onWarning?: (warning: RedisWarning) => void;
 }
 
-/** What this version writes; a server with a higher number is refused. */
-const format = 1;
+/** What this version writes; a server with a higher number is refused. 2: open branches are noted. */
+const format = 2;
 
 /**
  * Keeps everything on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client
@@ -48,15 +50,16 @@ const format = 1;
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
   const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
+  const handle = randomIds.next();
   const client = await makeClient(source);
   const redis = new Connection(client, { prefix, clock: clock === systemClock ? undefined : clock });
   try {
     await connect(client, onWarning);
     const durability = await inspect(redis);
-    await checkFormat(redis);
+    await checkFormat(redis, handle);
     if (durability.powerLoss !== "nothing") onWarning({ code: "durability", message: durability.description });
     const database = await databaseOf(redis);
-    return new ServerStore(redis, { durability, handle: randomIds.next(), database, pollMs });
+    return new ServerStore(redis, { durability, handle, database, pollMs });
   } catch (error) {
     redis.close();
     throw explain(error);
@@ -87,10 +90,15 @@ async function connect(client: RedisClient, onWarning: (warning: RedisWarning) =
   isOpen = true;
 }
 
-async function checkFormat(redis: Connection): Promise<void> {
+async function checkFormat(redis: Connection, handle: string): Promise<void> {
   const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
+  if (Number(found) === 1) {
+    await noteAllOpen(redis, new SessionIndex(redis, handle));
+    await redis.command("SET", key, String(format));
+    return;
+  }
   if (Number(found) > format) {
     throw new BoughError("store_too_new", `The data has format ${found}; this version of Bough knows ${format}.`, {
       data: { found: Number(found), supported: format },

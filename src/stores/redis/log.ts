@@ -13,7 +13,7 @@ import {
   refuse,
   type StoredEvent,
 } from "../../log/index.ts";
-import { factsLua } from "./branches.ts";
+import { factsLua, openLua } from "./branches.ts";
 import type { Runner } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { fieldOf, toPatch, unwire, wire } from "./keys.ts";
@@ -23,7 +23,7 @@ import { reader, writer } from "./script.ts";
 // ARGV: 1 clock, 2 branch id, 3 facts, 4 epoch, 5 expected position, 6 release, 7 claim or not, 8 run, 9 owner, 10 lease,
 // 11 over, 12 expected header fields, 13 header fields to set, 14 to remove, then the facts and these three.
 const appendScript = writer(
-  `${claimLua}${factsLua}
+  `${claimLua}${factsLua}${openLua}
 local no = find(ARGV[2])
 if not no then return {"branch_not_found"} end
 local b, facts, from = key("b", no), tonumber(ARGV[3]), 15
@@ -63,6 +63,7 @@ addFacts(no, head, from, facts)
 redis.call("HSET", b, "head", head + facts, "active", now)
 each("HSET", b, at + expected, set)
 each("HDEL", b, at + expected + set, remove)
+if set + remove > 0 then noteOpen(no) end
 if slot then slot[1] = slot[1] or ticked end
 if ARGV[6] ~= "" then free(no, b) elseif slot then take(no, b, slot) end
 touch(now, ticked)

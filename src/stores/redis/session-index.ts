@@ -1,4 +1,4 @@
-// The index over all sessions: by activity, by metadata, and which have claims. It lies under its own hash tag, so it can't
+// The index over all sessions: by activity, by metadata, and which have claims or open branches. It lies under its own hash tag, so it can't
 // be written together with a session; this file keeps it right all the same. Owns this handle's marks.
 //
 //   X1. A session's own keys are the truth. The index says where to look; every hit is checked against the truth.
@@ -47,7 +47,7 @@ const marksScript = reader(`
 local old = math.floor(micros() / 1000) - tonumber(ARGV[2])
 return {redis.call("ZRANGE", root .. ":marks", 0, -1), redis.call("ZRANGE", root .. ":marks", "-inf", old, "BYSCORE")}`);
 
-// What the index shows of a session: its tick, its last activity, whether it has claims, its metadata.
+// What the index shows of a session: its tick, its last activity, whether it has claims and open branches, its metadata.
 const stateScript = reader(`
 local tick, active = unpack(redis.call("HMGET", root, "tick", "active"))
 if not tick then return {} end
@@ -58,9 +58,9 @@ for i = 1, #flat, 2 do
     fields[#fields + 1] = flat[i + 1]
   end
 end
-return {tick, active, redis.call("EXISTS", root .. ":claims"), fields}`);
+return {tick, active, redis.call("EXISTS", root .. ":claims"), redis.call("EXISTS", root .. ":open"), fields}`);
 
-type State = [tick: string, active: string, claims: number, fields: string[]] | [];
+type State = [tick: string, active: string, claims: number, open: number, fields: string[]] | [];
 
 const dropTermsLua = `
 local function dropTerms(session, entry)
@@ -68,7 +68,8 @@ local function dropTerms(session, entry)
 end
 `;
 
-// ARGV: clock, session, tick, last activity, has claims, terms. Activity is kept negative: Redis then sorts as listings do.
+// ARGV: clock, session, tick, last activity, has claims, has open branches, terms. Activity is kept negative: Redis then sorts
+// as listings do. Sessions with open branches all have the same score, so they are sorted by their ids.
 const putScript = writer(
   `${dropTermsLua}
 local session, entries = ARGV[2], root .. ":entries"
@@ -78,13 +79,14 @@ if old then
   dropTerms(session, old)
 end
 local entry = {ARGV[3]}
-for i = 6, #ARGV do
+for i = 7, #ARGV do
   redis.call("SADD", root .. ":term:" .. ARGV[i], session)
   entry[#entry + 1] = ARGV[i]
 end
 redis.call("HSET", entries, session, table.concat(entry, " "))
 redis.call("ZADD", root .. ":active", -tonumber(ARGV[4]), session)
 redis.call(ARGV[5] == "1" and "SADD" or "SREM", root .. ":claims", session)
+if ARGV[6] == "1" then redis.call("ZADD", root .. ":open", 0, session) else redis.call("ZREM", root .. ":open", session) end
 return {"ok"}`,
   { repeatable: true, whenFull: true },
 );
@@ -99,6 +101,7 @@ dropTerms(session, entry)
 redis.call("HDEL", entries, session)
 redis.call("ZREM", root .. ":active", session)
 redis.call("SREM", root .. ":claims", session)
+redis.call("ZREM", root .. ":open", session)
 return {"ok"}`,
   { repeatable: true, whenFull: true },
 );
@@ -154,10 +157,10 @@ export class SessionIndex {
   async settle(sessionId: string): Promise<boolean> {
     const state = await this.#redis.run<State>(stateScript, sessionId, []);
     if (state.length === 0) return this.#settleGone(sessionId);
-    const [tick, active, claims, fields] = state;
+    const [tick, active, claims, open, fields] = state;
     const metadata = Object.entries(fromFields("m", toMap(fields)));
     const terms = new Set(metadata.map(([key, value]) => termOf(key, searchText(value))));
-    await this.#redis.runOnIndex(putScript, [wire(sessionId), tick, active, claims, ...terms]);
+    await this.#redis.runOnIndex(putScript, [wire(sessionId), tick, active, claims, open, ...terms]);
     return true;
   }
 

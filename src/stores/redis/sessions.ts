@@ -100,7 +100,7 @@ for _, branch in ipairs(all) do
   erase(branch)
   ids[#ids + 1] = branch.id
 end
-redis.call("UNLINK", root, root .. ":branches", root .. ":claims", root .. ":content", root .. ":uses")
+redis.call("UNLINK", root, root .. ":branches", root .. ":claims", root .. ":open", root .. ":content", root .. ":uses")
 return ids`,
   { whenFull: true },
 );

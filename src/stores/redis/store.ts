@@ -11,6 +11,7 @@ import {
   checkAppend,
   type NewBranch,
   type NewEvent,
+  type OpenQuery,
   type ReadOptions,
   refuse,
   type Segment,
@@ -26,6 +27,7 @@ import * as listing from "./listing.ts";
 import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
+import { listOpen } from "./open-branches.ts";
 import * as runs from "./runs.ts";
 import * as segments from "./segments.ts";
 import { SessionIndex } from "./session-index.ts";
@@ -138,6 +140,10 @@ export class ServerStore implements RedisStore {
 
   async listRuns(options: { sessionId?: string } = {}) {
     return this.#do((redis) => listing.listRuns(redis, this.#index, options.sessionId));
+  }
+
+  async listOpen(query: OpenQuery = {}) {
+    return this.#do((redis) => listOpen(redis, this.#index, query));
   }
 
   async saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }) {

@@ -19,3 +19,8 @@ export function touchSession(sql: Connection, no: number, now: number, before?: 
   const isSameStep = before !== undefined && stepOf(before) === stepOf(now);
   sql.write(isSameStep ? sameStepSql : nextStepSql, now, no);
 }
+
+/** Lets listings of open branches look at it (open-branches.ts, B1). */
+export function markOpen(sql: Connection, branchNo: number, sessionId: string): void {
+  sql.write("UPDATE branches SET open_in = ? WHERE no = ?", sessionId, branchNo);
+}

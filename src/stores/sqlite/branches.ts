@@ -6,6 +6,7 @@ import {
   type BranchRef,
   checkDistinct,
   isLive,
+  isOpenHeader,
   type NewBranch,
   type NewEvent,
   refuse,
@@ -18,7 +19,7 @@ import { checkPosition, findBranch, findClaim, needBranch, needSession } from ".
 import { decodeObject } from "./json.ts";
 import { insertEvents } from "./log.ts";
 
-interface BranchRow {
+export interface BranchRow {
   session_id: string;
   id: string;
   parent_id: string | null;
@@ -29,8 +30,9 @@ interface BranchRow {
   header: string;
 }
 
-const recordSql = `SELECT s.id AS session_id, b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at, b.header
-  FROM sessions s JOIN branches b ON b.session_no = s.no LEFT JOIN branches p ON p.no = b.parent`;
+export const recordColumns =
+  "s.id AS session_id, b.id, p.id AS parent_id, b.base, b.head, b.created_at, b.active_at, b.header";
+const recordSql = `SELECT ${recordColumns} FROM sessions s JOIN branches b ON b.session_no = s.no LEFT JOIN branches p ON p.no = b.parent`;
 
 export function getBranch(sql: Connection, { sessionId, branchId }: BranchRef): BranchRecord | undefined {
   const row = sql.get<BranchRow>(`${recordSql} WHERE s.id = ? AND b.id = ?`, sessionId, branchId);
@@ -42,7 +44,7 @@ export function listBranches(sql: Connection, sessionId: string): BranchRecord[]
   return sql.all<BranchRow>(`${recordSql} WHERE s.no = ? ORDER BY b.no`, session).map(toRecord);
 }
 
-function toRecord(row: BranchRow): BranchRecord {
+export function toRecord(row: BranchRow): BranchRecord {
   return {
     sessionId: text(row.session_id),
     branchId: text(row.id),
@@ -57,6 +59,7 @@ function toRecord(row: BranchRow): BranchRecord {
 export interface BranchInput {
   readonly id: string;
   readonly header: string;
+  readonly isOpen: boolean;
   readonly events: readonly NewEvent[];
   readonly parent?: { readonly branchId: string; readonly seq: number } | undefined;
 }
@@ -66,6 +69,7 @@ export function toInput(branch: NewBranch & { parent?: { branchId: string; seq: 
   return {
     id: branch.id,
     header: JSON.stringify(branch.header),
+    isOpen: isOpenHeader(branch.header),
     events: branch.events.map(({ id, data }) => ({ id, data })),
     parent: branch.parent && { ...branch.parent },
   };
@@ -100,8 +104,9 @@ export function insertBranch(
 ): void {
   const base = input.parent?.seq ?? 0;
   const { no } = sql.get<{ no: number }>(
-    `INSERT INTO branches (session_no, id, parent, base, head, created_at, active_at, newest_epoch, header)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, (SELECT newest_deleted FROM epochs), ?7) RETURNING no`,
+    `INSERT INTO branches (session_no, id, parent, base, head, created_at, active_at, newest_epoch, header, open_in)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, (SELECT newest_deleted FROM epochs), ?7,
+        CASE WHEN ?8 THEN (SELECT id FROM sessions WHERE no = ?1) END) RETURNING no`,
     session,
     input.id,
     parent ?? null,
@@ -109,6 +114,7 @@ export function insertBranch(
     base + input.events.length,
     now,
     input.header,
+    Number(input.isOpen),
   )!;
   insertEvents(sql, no, base, input.events);
 }

@@ -44,16 +44,18 @@ export interface BranchToAppend extends FoundBranch {
   readonly header: string;
   /** When its session was last active. */
   readonly active_at: number;
+  /** Whether a listing of open branches looks at it: 1 or 0. */
+  readonly is_marked: number;
 }
 
-const toAppendSql = `SELECT ${columns}, b.header, s.active_at
+const toAppendSql = `SELECT ${columns}, b.header, s.active_at, b.open_in IS NOT NULL
   FROM sessions s JOIN branches b ON b.session_no = s.no AND b.id = ?2 WHERE s.id = ?1`;
 
 export function needBranchToAppend(sql: Connection, ref: BranchRef): BranchToAppend {
   const row = sql.tuple(toAppendSql, ref.sessionId, ref.branchId);
   if (!row) throw refuse.branchNotFound(ref);
-  const [no, session_no, base, head, epoch, newest_epoch, listed, header, active_at] = row;
-  return { no, session_no, base, head, epoch, newest_epoch, listed, header, active_at } as BranchToAppend;
+  const [no, session_no, base, head, epoch, newest_epoch, listed, header, active_at, is_marked] = row;
+  return { no, session_no, base, head, epoch, newest_epoch, listed, header, active_at, is_marked } as BranchToAppend;
 }
 
 export function needSession(sql: Connection, sessionId: string): number {

@@ -9,13 +9,14 @@ import {
   checkAppend,
   defaultReadLimit,
   findRepeat,
+  isOpenHeader,
   type NewEvent,
   placeAppend,
   type ReadOptions,
   repeatedClaim,
   type StoredEvent,
 } from "../../log/index.ts";
-import { touchSession } from "./activity.ts";
+import { markOpen, touchSession } from "./activity.ts";
 import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
 import { corrupt, isTaken } from "./faults.ts";
@@ -77,6 +78,7 @@ function appendNew(
     const update = branch.listed || options.release ? updateWithSlot.leave : updateWithSlot.list;
     sql.write(update, place.last, now, patched, ...slot, no);
   } else sql.write(updateSql, place.last, now, patched, no);
+  if (!branch.is_marked && options.header && isOpenHeader(options.header)) markOpen(sql, no, ref.sessionId);
   touchSession(sql, branch.session_no, now, branch.active_at);
   return claim ? { ...place, claim } : place;
 }

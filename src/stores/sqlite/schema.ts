@@ -99,6 +99,14 @@ export const migrations: readonly Migration[] = [
     ) WITHOUT ROWID`,
     "CREATE INDEX content_refs_by_content ON content_refs (content_no)",
   ],
+  [
+    // The id of its session, for a branch that may be open (open-branches.ts). It stays after the turn, until a listing
+    // finds many that are idle: an index that comes and goes with each turn would cost two pages a turn.
+    "ALTER TABLE branches ADD COLUMN open_in TEXT",
+    `UPDATE branches SET open_in = (SELECT id FROM sessions WHERE no = session_no)
+      WHERE json_extract(header, '$.turn') IS NOT NULL`,
+    "CREATE INDEX branches_open ON branches (open_in, id) WHERE open_in IS NOT NULL",
+  ],
 ];
 
 export const newestVersion = migrations.length;

@@ -11,6 +11,7 @@ import {
   copyOptions,
   type NewBranch,
   type NewEvent,
+  type OpenQuery,
   type ReadOptions,
   refuse,
   type Segment,
@@ -27,6 +28,7 @@ import { explain } from "./faults.ts";
 import { listSessions } from "./listing.ts";
 import * as log from "./log.ts";
 import { maintain, truncateLog } from "./maintain.ts";
+import * as openBranches from "./open-branches.ts";
 import type { Place } from "./place.ts";
 import * as runs from "./runs.ts";
 import * as segments from "./segments.ts";
@@ -145,6 +147,15 @@ export class SqliteStore implements Store {
     // Nobody waits for it, and who looks next tries again.
     if (found.manyIdle) void this.#write(runs.dropIdle).catch(() => {});
     return found.claims;
+  }
+
+  async listOpen(query: OpenQuery = {}) {
+    const found = await this.#read((sql) => openBranches.listOpen(sql, query));
+    // Nobody waits for it, and who looks next tries again.
+    if (openBranches.hasManyIdle(found)) {
+      void this.#write((sql) => openBranches.dropMarks(sql, found.idle)).catch(() => {});
+    }
+    return found.page;
   }
 
   async saveCheckpoint(ref: BranchRef, { id, seq, data }: { id: string; seq: number; data: JsonObject }) {

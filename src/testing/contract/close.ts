@@ -26,6 +26,7 @@ export function closeCases(contract: Contract): void {
         () => store.renewRun(main, { epoch: 1, leaseMs: 1 }),
         () => store.releaseRun(main, { epoch: 1 }),
         () => store.listRuns(),
+        () => store.listOpen(),
         () => store.saveCheckpoint(main, { id: "c", seq: 0, data: {} }),
         () => store.listCheckpoints(main),
         () => store.deleteCheckpoints(main, ["c"]),

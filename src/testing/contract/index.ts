@@ -11,6 +11,7 @@ import { deleteBranchCases } from "./delete-branch.ts";
 import { deleteSessionCases } from "./delete-session.ts";
 import { Contract, type ContractSizes, type StoreHarness } from "./kit.ts";
 import { listBranchesCases } from "./list-branches.ts";
+import { listOpenCases } from "./list-open.ts";
 import { listSessionsCases } from "./list-sessions.ts";
 import { liveCases } from "./live.ts";
 import { maintainCases } from "./maintain.ts";
@@ -41,6 +42,7 @@ export function describeStore(name: string, harness: StoreHarness, sizes: Partia
     appendClaimCases(contract);
     readCases(contract);
     runSlotCases(contract);
+    listOpenCases(contract);
     checkpointCases(contract);
     segmentCases(contract);
     contentCases(contract);

@@ -122,10 +122,16 @@ export function stored(events: readonly NewEvent[], first = 1) {
 /** Creates a session with one branch and returns that branch. */
 export async function givenSession(
   store: Store,
-  options: { id?: string; branchId?: string; events?: readonly NewEvent[]; metadata?: JsonObject } = {},
+  options: {
+    id?: string;
+    branchId?: string;
+    events?: readonly NewEvent[];
+    metadata?: JsonObject;
+    header?: JsonObject;
+  } = {},
 ): Promise<BranchRef> {
-  const { id = "s", branchId = "main", events = [], metadata = {} } = options;
-  await store.createSession({ id, metadata, state: {}, branch: { id: branchId, header: {}, events } });
+  const { id = "s", branchId = "main", events = [], metadata = {}, header = {} } = options;
+  await store.createSession({ id, metadata, state: {}, branch: { id: branchId, header, events } });
   return { sessionId: id, branchId };
 }
 

@@ -175,10 +175,16 @@ function planFor(world: World, { callId, request }: Pick<Interaction, "callId" |
   return request.again === true ? plan.again : plan.answer;
 }
 
+/** What the door lets through and says little. */
+function junkFor(kind: Interaction["kind"]): JsonObject {
+  if (kind === "clarification") return { answer: "perhaps" };
+  return kind === "client-tool" ? {} : { approved: false, reason: "perhaps" };
+}
+
 function answerTo(world: World, question: Interaction): JsonObject {
   const { callId, kind } = question;
   const plan = planFor(world, question);
-  if (plan === "junk") return { approved: "perhaps" };
+  if (plan === "junk") return junkFor(kind);
   if (kind === "clarification") return { answer: `this one, for ${callId}` };
   if (kind === "client-tool") return plan === "deny" ? { error: "no" } : { output: { type: "circle", of: callId! } };
   if (plan === "settle") return { approved: false, output: resultOf(callId!) };

@@ -1,0 +1,164 @@
+// The inbox: every question that waits for an answer, over all sessions. The store's index of open branches leads to them; of
+// each branch only the end of its log is read, back to its oldest open question.
+
+import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
+import type { Fact, UnknownFact } from "../events/index.ts";
+import {
+  type BranchRecord,
+  type BranchRef,
+  branchKey,
+  checkLimit,
+  decodeOpenCursor,
+  defaultPageSize,
+  encodeOpenCursor,
+} from "../log/index.ts";
+import { interactionOf } from "../projection/fold.ts";
+import type { RowHeader } from "../projection/header.ts";
+import type { Interaction } from "../projection/index.ts";
+import { isHeld } from "./claims.ts";
+import type { Context } from "./context.ts";
+import { isOver } from "./interactions.ts";
+
+/** A question that waits for an answer, and where. */
+export interface OpenInteraction extends Interaction, BranchRef {
+  /** The agent and the run that last worked on its turn. */
+  readonly agentId?: string;
+  readonly runId?: string;
+}
+
+export interface InteractionQuery {
+  readonly sessionId?: string;
+  readonly kind?: Interaction["kind"];
+  /** Only questions of turns that this agent last worked on. */
+  readonly agentId?: string;
+  /** At most this many (default 50). */
+  readonly limit?: number;
+  /** Where the page before ended. */
+  readonly cursor?: string;
+}
+
+export interface InteractionList {
+  readonly interactions: readonly OpenInteraction[];
+  /** Present when there may be more. */
+  readonly cursor?: string;
+}
+
+/** How many branches one call looks at, so that a filter which finds nothing ends; the cursor goes on from there. */
+const mostBranches = 1000;
+const readAtOnce = 16;
+
+/** A page of questions that can be answered, by session, branch and age. */
+export async function listInteractions(context: Context, query: InteractionQuery): Promise<InteractionList> {
+  const { limit = defaultPageSize, sessionId } = query;
+  checkLimit(limit);
+  if (sessionId !== undefined) checkId(sessionId, "session");
+  const found: Placed[] = [];
+  let looked = 0;
+  for await (const records of openFrom(context, query)) {
+    for (let i = 0; i < records.length; i += readAtOnce) {
+      const batch = records.slice(i, i + readAtOnce);
+      for (const each of await Promise.all(batch.map((record) => questionsOn(context, record).catch(skip))))
+        found.push(...each);
+      looked += batch.length;
+      const fitting = found.filter((each) => fits(each, query, context.clock.now()));
+      if (fitting.length > limit) return pageOf(fitting, limit);
+      if (looked >= mostBranches) return { interactions: fitting.map(shown), cursor: encodeOpenCursor(batch.at(-1)!) };
+    }
+  }
+  return { interactions: found.filter((each) => fits(each, query, context.clock.now())).map(shown) };
+}
+
+/** What is gone meanwhile asks nothing any more; a branch that is damaged must not hide the others. */
+function skip(error: unknown): Placed[] {
+  if (skipped.some((code) => BoughError.is(error, code))) return [];
+  throw error;
+}
+
+const skipped = ["session_not_found", "branch_not_found", "store_corrupt"] as const;
+
+interface Placed {
+  readonly interaction: OpenInteraction;
+  /** Where it was asked. */
+  readonly seq: number;
+}
+
+const shown = ({ interaction }: Placed): OpenInteraction => interaction;
+
+function fits({ interaction, seq }: Placed, { kind, agentId, cursor }: InteractionQuery, now: number): boolean {
+  if (kind !== undefined && interaction.kind !== kind) return false;
+  if (agentId !== undefined && interaction.agentId !== agentId) return false;
+  const start = cursor === undefined ? undefined : decodeCursor(cursor);
+  const isInside = start && branchKey(start.ref) === branchKey(interaction);
+  return !(isInside && seq <= (start.seq ?? Number.POSITIVE_INFINITY)) && !isOver(interaction, now);
+}
+
+function pageOf(fitting: readonly Placed[], limit: number): InteractionList {
+  const page = fitting.slice(0, limit);
+  const last = page.at(-1);
+  if (!last) return { interactions: [] };
+  return { interactions: page.map(shown), cursor: `${encodeOpenCursor(last.interaction)}@${last.seq}` };
+}
+
+/** A place in the inbox: behind a question of this branch, or behind all of them. */
+function decodeCursor(cursor: string): { ref: BranchRef; seq?: number } {
+  const [, place = cursor, seq] = /^(.*)@(\d{1,15})$/.exec(cursor) ?? [];
+  return { ref: decodeOpenCursor(place), ...(seq !== undefined && { seq: Number(seq) }) };
+}
+
+/** Branches where something may be asked, from the cursor on; the one that the page before ended in comes first. */
+async function* openFrom(
+  { store, clock }: Context,
+  { sessionId, cursor: given, limit = defaultPageSize }: InteractionQuery,
+): AsyncGenerator<readonly BranchRecord[]> {
+  const own = sessionId === undefined ? {} : { sessionId };
+  const start = given === undefined ? undefined : decodeCursor(given);
+  const first = start?.seq === undefined ? undefined : await store.getBranch(start.ref);
+  if (first) yield [first];
+  let cursor = start && encodeOpenCursor(start.ref);
+  const claims = await store.listRuns(own);
+  const now = clock.now();
+  const held = new Set(claims.filter((claim) => isHeld(claim, now)).map(branchKey));
+  do {
+    const size = Math.min(Math.max(limit, readAtOnce), 500);
+    const page = await store.listOpen({ ...own, limit: size, ...(cursor !== undefined && { cursor }) });
+    // A run writes down what it asks. One that nobody works on may be of a version that did not.
+    yield page.branches.filter((record) => (record.header as RowHeader).asks || !held.has(branchKey(record)));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+const pageSize = 200;
+
+/** The open questions of a branch as it was when the record was taken, oldest first. */
+async function questionsOn(context: Context, record: BranchRecord): Promise<Placed[]> {
+  const { sessionId, branchId, header } = record;
+  const ref = { sessionId, branchId };
+  const { turn, asks } = header as RowHeader;
+  const wanted = asks && new Set(asks);
+  const closed = new Set<string>();
+  const found: Placed[] = [];
+  let worker: Pick<OpenInteraction, "agentId" | "runId"> | undefined = turn === undefined ? {} : undefined;
+  const take = (fact: Fact | UnknownFact): boolean => {
+    if (fact.type === "interaction.answered" || fact.type === "interaction.expired") closed.add(fact.interactionId);
+    if (fact.type === "interaction.opened" && !closed.has(fact.id) && (wanted?.has(fact.id) ?? fact.turnId === turn)) {
+      found.unshift({ seq: fact.seq, interaction: { ...interactionOf(fact), ...ref } });
+    }
+    if (fact.type === "interaction.opened") wanted?.delete(fact.id);
+    const isBegun = fact.type === "turn.started" && fact.id === turn;
+    if (isBegun || (fact.type === "turn.resumed" && fact.turnId === turn)) worker ??= workerOf(fact);
+    return wanted ? wanted.size === 0 && worker !== undefined : isBegun;
+  };
+  for (let before = record.seq + 1; before > 1; ) {
+    const { facts } = await context.journal.read(ref, { before, limit: pageSize, reverse: true });
+    if (facts.length === 0 || facts.some(take)) break;
+    before = facts.at(-1)!.seq;
+  }
+  return found.map(({ seq, interaction }) => {
+    return { seq, interaction: interaction.turnId === turn ? { ...interaction, ...worker } : interaction };
+  });
+}
+
+function workerOf({ agentId, runId }: { agentId?: string | undefined; runId?: string | undefined }) {
+  return { ...(agentId !== undefined && { agentId }), ...(runId !== undefined && { runId }) };
+}
