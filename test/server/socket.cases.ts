@@ -1,6 +1,6 @@
 // The WebSocket: section 7 of PROTOCOL.md, over real connections.
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { apiKeys, hashApiKey } from "../../src/server/index.ts";
 import type { Frame, ReplyFrame } from "../../src/wire/index.ts";
@@ -52,6 +52,15 @@ async function connect(g: Given, query = "", headers: Record<string, string> = {
 
 export function describeSocket(open: OpenStore): void {
   const start: typeof given = (script, options = {}) => given(script, { open, ...options });
+
+  test("7.1 opening a socket asks for its own branch only, however many there are", async () => {
+    const g = await start([]);
+    const listing = vi.spyOn(g.store, "listBranches").mockRejectedValue(new Error("All branches were asked for."));
+    onTestFinished(() => listing.mockRestore());
+    const client = await connect(g);
+    await client.until(isReady);
+    expect(client.refusedWith).toBeUndefined();
+  });
 
   test("7.1 a socket carries the frames of the stream, with the same cursor", async () => {
     const g = await start(["Hello."]);

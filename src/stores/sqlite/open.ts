@@ -116,12 +116,12 @@ function checkFile(driver: Driver, path: string): void {
       data: { path },
     });
   }
-  if (!existsSync(path)) return;
+  // An empty file is nobody's. Its length is read first: another process may be about to make it one of ours.
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) return;
   const { mark, pageSize } = lookAt(driver, path);
-  checkLength(path, pageSize);
-  if (mark === undefined || mark === applicationId) return;
-  // An empty file is nobody's.
-  if (statSync(path).size > 0) throw notOurs(path);
+  checkLength(path, size, pageSize);
+  if (mark !== undefined && mark !== applicationId) throw notOurs(path);
 }
 
 /**

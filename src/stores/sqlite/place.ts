@@ -45,9 +45,7 @@ function identityOf(path: string): string | undefined {
 }
 
 /** `store_corrupt` when the file is shorter than a database can be, or ends within a page. */
-export function checkLength(path: string, pageSize: number | undefined): void {
-  const { size } = statSync(path);
-  if (size === 0) return;
+export function checkLength(path: string, size: number, pageSize: number | undefined): void {
   const isWhole = size >= 512 && (pageSize === undefined || size % pageSize === 0);
   // A crash may leave part of a page behind; the log then has all of it.
   if (isWhole || (size >= 512 && lengthOf(`${path}-wal`) > 0)) return;
