@@ -167,7 +167,7 @@ export class BranchHandle {
     return this.#http.json("PATCH", this.#path, { body: patch });
   }
 
-  /** Deletes the branch; with `recursive`, its forks too. */
+  /** Deletes the branch; with `recursive`, its forks too, where the server allows it (`allowRecursiveDelete`). */
   delete({ recursive }: { recursive?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", this.#path, { query: { recursive } });
   }

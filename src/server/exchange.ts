@@ -26,6 +26,7 @@ export class Exchange {
   /** Of the server; undefined when it keeps none. */
   readonly audit: AuditLog | undefined;
   readonly limits: ServerLimits;
+  readonly allowRecursiveDelete: boolean;
   /** As the route's schemas say. */
   readonly query: unknown;
   readonly body: unknown;
@@ -43,6 +44,7 @@ export class Exchange {
     tenant: Tenant;
     audit: AuditLog | undefined;
     limits: ServerLimits;
+    allowRecursiveDelete: boolean;
     query: unknown;
     body: unknown;
     writesStreams: boolean;
@@ -56,6 +58,7 @@ export class Exchange {
     this.tenant = given.tenant;
     this.audit = given.audit;
     this.limits = given.limits;
+    this.allowRecursiveDelete = given.allowRecursiveDelete;
     this.query = given.query;
     this.body = given.body;
     this.writesStreams = given.writesStreams;

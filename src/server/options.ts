@@ -90,6 +90,8 @@ export interface ServerOptions {
    * permission mode (allow < ask < deny), lower limits, no instructions, no model.
    */
   readonly allowConfig?: readonly AllowedConfig[];
+  /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
+  readonly allowRecursiveDelete?: boolean;
   /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
   readonly definitions?: {
     readonly tools?: ToolSet;

@@ -241,6 +241,7 @@ export class Server {
       tenant,
       audit: this.#audit,
       limits,
+      allowRecursiveDelete: this.#options.allowRecursiveDelete ?? false,
       query,
       body,
       writesStreams,

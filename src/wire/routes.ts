@@ -91,7 +91,7 @@ export const routes = {
     body: bodies.updateBranch,
   }),
   deleteBranch: route("DELETE", branch, {
-    summary: "Deletes a branch; with recursive, its forks too.",
+    summary: "Deletes a branch; with recursive, its forks too, where the server allows it.",
     query: queries.deleteBranch,
   }),
   revertBranch: route("POST", `${branch}/revert`, {

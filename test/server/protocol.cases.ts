@@ -224,7 +224,7 @@ export function describeProtocol(open: OpenStore): void {
 
     test("4.5 deleting is refused for main, for branches with forks and while a run is active", async () => {
       const { script, open } = held();
-      const g = await start(script);
+      const g = await start(script, { allowRecursiveDelete: true });
       const { ask } = g;
       expectProblem(await ask("DELETE", main), 409, "branch_protected");
       await ask("POST", `${scope}/fork`, { newBranchId: "a" });
@@ -237,6 +237,17 @@ export function describeProtocol(open: OpenStore): void {
       await settled(g, "/agents/helper/sessions/s/branches/b");
       expect((await ask("DELETE", "/sessions/s/branches/a?recursive=true")).status).toBe(204);
       expectProblem(await ask("GET", "/sessions/s/branches/b"), 404, "branch_not_found");
+    });
+
+    test("4.5 a branch is deleted with its forks only where the server's program allows that", async () => {
+      const { ask } = await start([]);
+      await ask("POST", `${scope}/fork`, { newBranchId: "a" });
+      await ask("POST", "/agents/helper/sessions/s/branches/a/fork", { newBranchId: "b" });
+      const problem = expectProblem(await ask("DELETE", "/sessions/s/branches/a?recursive=true"), 403, "forbidden");
+      expect(problem.detail).toBe("This server does not let clients delete a branch together with its forks.");
+      expect((await ask("GET", "/sessions/s/branches")).body.branches).toHaveLength(3);
+      expect((await ask("DELETE", "/sessions/s/branches/b?recursive=false")).status).toBe(204);
+      expect((await ask("DELETE", "/sessions/s/branches/a")).status).toBe(204);
     });
 
     test("4.6 a branch goes back, and its log stays", async () => {

@@ -53,6 +53,7 @@ const sharedFields = {
   hosts: texts,
   origins: texts,
   limits: object,
+  allowRecursiveDelete: v.optional(v.boolean("is true or false")),
   audit: v.optional(
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "is an object or false"),
   ),

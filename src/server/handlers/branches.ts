@@ -2,6 +2,7 @@ import { BoughError } from "../../base/errors.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { branchBody, branchInfoBody } from "../pictures.ts";
+import { Refusal } from "../refusal.ts";
 
 export const branchHandlers = {
   async listBranches({ tenant, sessionId }: Exchange) {
@@ -29,8 +30,12 @@ export const branchHandlers = {
     await tenant.sessions.updateBranch(ref.sessionId, ref.branchId, body as BranchPatch);
     return branchBody(await tenant.sessions.getBranch(ref.sessionId, ref.branchId));
   },
-  async deleteBranch({ tenant, ref, query }: Exchange) {
-    await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, query as { recursive?: boolean });
+  async deleteBranch({ tenant, ref, query, allowRecursiveDelete }: Exchange) {
+    const { recursive = false } = query as { recursive?: boolean };
+    if (recursive && !allowRecursiveDelete) {
+      throw new Refusal("forbidden", "This server does not let clients delete a branch together with its forks.");
+    }
+    await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, { recursive });
     await tenant.feeds.deleted(ref.sessionId);
   },
   async revertBranch({ tenant, ref, body }: Exchange) {
