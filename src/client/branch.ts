@@ -3,6 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, KeptEvent, UnknownEvent } from "../events/index.ts";
+import type { EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
   CheckpointBody,
@@ -53,9 +54,9 @@ export class BranchHandle {
     return this.#http.json("GET", `${this.#ofAgent}/state`, { query: { last }, ...(signal && { signal }) });
   }
 
-  /** A page of the branch's kept events. */
-  async events(page: { after?: number; limit?: number } = {}): Promise<(KeptEvent | UnknownEvent)[]> {
-    const query = { after: page.after, limit: page.limit };
+  /** A page of the branch's kept events; with `turnId`, `runId` or `type`, only those. */
+  async events(page: EventsQuery = {}): Promise<(KeptEvent | UnknownEvent)[]> {
+    const query = { ...page };
     const body = await this.#http.json<{ events: (KeptEvent | UnknownEvent)[] }>("GET", `${this.#path}/events`, {
       query,
     });

@@ -98,7 +98,10 @@ export const routes = {
     summary: "Takes the branch back to a message, index or position.",
     body: bodies.revert,
   }),
-  events: route("GET", `${branch}/events`, { summary: "Kept events, oldest first.", query: queries.events }),
+  events: route("GET", `${branch}/events`, {
+    summary: "Kept events, oldest first; of a turn, a run or a type, only those.",
+    query: queries.events,
+  }),
   siblings: route("GET", `${branch}/siblings`, { summary: "Branches forked at the same point, the source first." }),
 
   listCheckpoints: route("GET", `${branch}/checkpoints`, { summary: "Checkpoints, newest first." }),

@@ -270,6 +270,27 @@ export function describeProtocol(open: OpenStore): void {
       expect((await g.ask("GET", `${main}/events?after=2&limit=2`)).body.events).toEqual(all.slice(2, 4));
     });
 
+    test("4.11 events are read by range, turn, run and type", async () => {
+      const g = await start(["One.", "Two.", "Three."]);
+      await say(g, "first");
+      const runId = await say(g, "second");
+      await say(g, "third");
+      const events = async (query: string) => (await g.ask("GET", `${main}/events?${query}`)).body;
+      const all = (await events("")).events;
+      const ofTurn = all.filter((event: { turnId?: string }) => event.turnId === all[5].id);
+      expect(all[5]).toMatchObject({ type: "turn.started", runId });
+      expect(ofTurn).toHaveLength(4);
+      expect(await events(`turnId=${all[5].id}`)).toEqual({ events: ofTurn });
+      expect(await events(`runId=${runId}`)).toEqual({ events: ofTurn });
+      expect(await events(`runId=${runId}&type=message.added&after=7`)).toEqual({ events: [all[7]] });
+      expect(await events(`runId=${runId}&limit=2`)).toEqual({ events: ofTurn.slice(0, 2), after: 7 });
+      expect(await events("after=2&before=5")).toMatchObject({ events: all.slice(2, 4) });
+      expect((await events("type=turn.committed")).events.map(({ seq }: { seq: number }) => seq)).toEqual([5, 9, 13]);
+      expect(await events("turnId=none")).toEqual({ events: [] });
+      expectProblem(await g.ask("GET", `${main}/events?turnId=`), 400, "invalid_argument");
+      expectProblem(await g.ask("GET", "/sessions/s/branches/x/events?turnId=t"), 404, "branch_not_found");
+    });
+
     test("4.9 checkpoints are saved, listed, looked at, forked and gone back to", async () => {
       const g = await start(["One.", "Two."]);
       const { ask } = g;

@@ -1,4 +1,7 @@
 import { BoughError } from "../../base/errors.ts";
+import type { BranchRef } from "../../log/store.ts";
+import type { Context } from "../../sessions/context.ts";
+import { type EventQuery, isSelective, readSelected } from "../../sessions/flow.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { branchBody, branchInfoBody } from "../pictures.ts";
@@ -46,6 +49,8 @@ export const branchHandlers = {
     return branchInfoBody(await tenant.sessions.revertBranch({ ...rest, ...to, ...ref }));
   },
   async events({ tenant, ref, query }: Exchange) {
+    const selected = query as EventQuery;
+    if (isSelective(selected)) return selectedEvents(tenant.context, ref, selected);
     const events = await tenant.sessions.events(ref, query as { after?: number; limit?: number });
     return { events };
   },
@@ -53,6 +58,11 @@ export const branchHandlers = {
     return { branches: (await tenant.sessions.siblings(ref.sessionId, ref.branchId)).map(branchBody) };
   },
 };
+
+async function selectedEvents(context: Context, ref: BranchRef, query: EventQuery) {
+  const events = await readSelected(context, ref, query);
+  return { events, ...(events.after !== undefined && { after: events.after }) };
+}
 
 /** A point is named in one way; whether it is named at all. */
 function onePoint(ways: readonly unknown[]): boolean {
