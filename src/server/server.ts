@@ -21,6 +21,7 @@ import { cursorOf } from "./handlers/live.ts";
 import { defaultLimits, type ServerLimits, type ServerOptions } from "./options.ts";
 import { isForPage, pageResponder } from "./page.ts";
 import { actionScope, askProgram, checkScope, hasScopeFor } from "./policy.ts";
+import { checkPrefix } from "./prefix.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
@@ -53,6 +54,8 @@ export class Server {
   /** The token that lets in whoever has it; none when the server has its own authentication. */
   readonly token: string | undefined;
   readonly limits: ServerLimits;
+  /** The path below which its routes lie; "" for none. */
+  readonly prefix: string;
   /** Whether host names were said, so that the server may listen where others reach it. */
   readonly isNamed: boolean;
   readonly #options: ServerOptions;
@@ -75,6 +78,7 @@ export class Server {
     const { auth, hosts = ["localhost", "127.0.0.1", "[::1]"], origins = [], clock = systemClock } = options;
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
+    this.prefix = checkPrefix(options.prefix);
     this.isNamed = options.hosts !== undefined;
     if (!auth && options.token !== undefined) checkToken(options.token);
     this.#store = storeOf(options);
@@ -163,7 +167,7 @@ export class Server {
   async #answer(request: Request, connection: Connection | undefined, attempt: Attempt): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
     if (early) return early;
-    if (this.#page && isForPage(request)) {
+    if (this.#page && isForPage(request, this.prefix)) {
       guard(request, this.#guard, connection?.target);
       this.#pageRate.take(networkOf(connection?.remoteAddress));
       return this.#page();
@@ -206,7 +210,7 @@ export class Server {
   }
 
   #route(): Hono<Env> {
-    const app = new Hono<Env>();
+    const app = new Hono<Env>().basePath(this.prefix);
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       app.on(route.method, route.path, (c) => this.#handle(name, route, c));
     }
@@ -241,6 +245,7 @@ export class Server {
       tenant,
       audit: this.#audit,
       limits,
+      prefix: this.prefix,
       allowRecursiveDelete: this.#options.allowRecursiveDelete ?? false,
       query,
       body,

@@ -12,6 +12,7 @@ import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
 import { describePolicy } from "./policy.cases.ts";
+import { describePrefix } from "./prefix.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeRaces } from "./races.cases.ts";
@@ -22,6 +23,7 @@ import { describeStalled } from "./stalled.cases.ts";
 export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
+  describe("prefix", () => describePrefix(open));
   describe("client config", () => describeClientConfig(open));
   describe("live", () => describeLive(open));
   describe("stalled", () => describeStalled(open));

@@ -152,7 +152,8 @@ function printJson({ setup, serving, terminal, hasOwnToken }: Screen): void {
 
 function printScreen({ setup, serving, terminal, left, hasOwnToken, host }: Screen): void {
   const { url, startUrl, port } = serving;
-  const [first = url, ...others] = reachableUrls(host, port);
+  const { prefix = "" } = setup.config;
+  const [first = url, ...others] = reachableUrls(host, port).map((each) => each + prefix);
   const isSecretShown = startUrl !== url && !hasOwnToken;
   const rows: [string, string][] = [
     ["Open", isSecretShown ? startUrl.replace(url, first) : first],

@@ -50,6 +50,7 @@ const jsonAgentFields = { name: text, model, instructions, settings, limits };
 const port = v.pipe(v.number("is a number"), v.integer("is a whole number"), v.minValue(0), v.maxValue(65_535));
 const sharedFields = {
   token: text,
+  prefix: text,
   hosts: texts,
   origins: texts,
   limits: object,
