@@ -26,8 +26,10 @@ const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
 if (token) history.replaceState(null, "", location.pathname);
 const at = (id) => document.getElementById(id);
 const tokenFile = ".bough/token-" + (location.port || (location.protocol === "https:" ? 443 : 80));
+const base = location.pathname.replace(/\/+$/, "");
+const url = location.origin + base;
 const ask = async (path) => {
-  const response = await fetch(path, { headers: { authorization: "Bearer " + token } });
+  const response = await fetch(base + path, { headers: { authorization: "Bearer " + token } });
   if (!response.ok) throw new Error(response.status === 401 ? "It does not take this token: open the address that bough serve has printed." : "It answers with " + response.status + ".");
   return response.json();
 };
@@ -42,13 +44,13 @@ const list = (id, rows, nothing) => {
   }));
 };
 const say = (agent) => {
-  const scope = location.origin + "/agents/" + encodeURIComponent(agent).replace(/'/g, "%27") + "/sessions/hello/branches/main";
-  at("chat").textContent = "npx bough chat --url " + location.origin;
+  const scope = url + "/agents/" + encodeURIComponent(agent).replace(/'/g, "%27") + "/sessions/hello/branches/main";
+  at("chat").textContent = "npx bough chat --url " + url;
   at("curl").textContent = [
     'auth() { printf "authorization: Bearer %s" "$(cat ' + tokenFile + ')"; }',
     "json='content-type: application/json'",
     "",
-    'curl -H @<(auth) -H "$json" ' + location.origin + "/sessions -d '{\"sessionId\":\"hello\"}'",
+    'curl -H @<(auth) -H "$json" ' + url + "/sessions -d '{\"sessionId\":\"hello\"}'",
     'curl -H @<(auth) -H "$json" ' + scope + "/inputs -d '{\"input\":\"What time is it?\"}'",
     "curl -H @<(auth) " + scope + "/state",
     "curl -H @<(auth) -N " + scope + "/events/live",

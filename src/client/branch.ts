@@ -3,6 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
+import type { EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -70,8 +71,11 @@ export class BranchHandle {
     return this.#http.json("GET", `${this.#path}/messages`, { query: { last, before } });
   }
 
-  /** The branch's kept events after a position: 1,000 unless `limit` says otherwise. Its `after` says that there are more. */
-  events(page: { after?: number; limit?: number } = {}): Promise<EventPage> {
+  /**
+   * The branch's kept events after a position: 1,000 unless `limit` says otherwise. Its `after` says that there are more. With
+   * `turnId`, `runId` or `type`, only those.
+   */
+  events(page: EventsQuery = {}): Promise<EventPage> {
     return collectEvents((query) => this.#http.json("GET", `${this.#path}/events`, { query }), page);
   }
 
@@ -180,7 +184,7 @@ export class BranchHandle {
     return this.#http.json("PATCH", this.#path, { body: patch });
   }
 
-  /** Deletes the branch; with `recursive`, its forks too. */
+  /** Deletes the branch; with `recursive`, its forks too, where the server allows it (`allowRecursiveDelete`). */
   delete({ recursive }: { recursive?: boolean } = {}): Promise<void> {
     return this.#http.json("DELETE", this.#path, { query: { recursive } });
   }

@@ -1,13 +1,15 @@
 // Following pages: the server gives long lists in pieces, and the handles give them whole.
 
-import type { KeptEvent, Message, UnknownEvent } from "../events/index.ts";
+import type { Fact, Message, UnknownFact } from "../events/index.ts";
+import type { EventsQuery } from "../wire/schemas.ts";
 import type { MessagesBody, StateBody } from "../wire/types.ts";
 import { isRemoteError } from "./errors.ts";
 
 /** What the server takes as the size of a page. */
 const mostAtOnce = 1000;
 
-type Event = KeptEvent | UnknownEvent;
+/** As the log keeps it. */
+type Event = Fact | UnknownFact;
 
 /** A page of events. An array that also says whether it ends before the log does. */
 export interface EventPage extends Array<Event> {
@@ -22,13 +24,13 @@ interface EventsBody {
 
 /** As many events as asked for, in as many pages as the server makes of them. */
 export async function collectEvents(
-  ask: (query: { after: number | undefined; limit: number }) => Promise<EventsBody>,
-  { after, limit = mostAtOnce }: { after?: number; limit?: number },
+  ask: (query: EventsQuery) => Promise<EventsBody>,
+  { after, limit = mostAtOnce, ...which }: EventsQuery,
 ): Promise<EventPage> {
   const events: Event[] = [];
   let cursor = after;
   do {
-    const page = await ask({ after: cursor, limit: Math.min(mostAtOnce, limit - events.length) });
+    const page = await ask({ ...which, after: cursor, limit: Math.min(mostAtOnce, limit - events.length) });
     events.push(...page.events);
     cursor = page.after;
   } while (cursor !== undefined && events.length < limit);

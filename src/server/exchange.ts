@@ -26,6 +26,9 @@ export class Exchange {
   /** Of the server; undefined when it keeps none. */
   readonly audit: AuditLog | undefined;
   readonly limits: ServerLimits;
+  /** Of the server's routes. */
+  readonly prefix: string;
+  readonly allowRecursiveDelete: boolean;
   /** As the route's schemas say. */
   readonly query: unknown;
   readonly body: unknown;
@@ -43,6 +46,8 @@ export class Exchange {
     tenant: Tenant;
     audit: AuditLog | undefined;
     limits: ServerLimits;
+    prefix: string;
+    allowRecursiveDelete: boolean;
     query: unknown;
     body: unknown;
     writesStreams: boolean;
@@ -56,6 +61,8 @@ export class Exchange {
     this.tenant = given.tenant;
     this.audit = given.audit;
     this.limits = given.limits;
+    this.prefix = given.prefix;
+    this.allowRecursiveDelete = given.allowRecursiveDelete;
     this.query = given.query;
     this.body = given.body;
     this.writesStreams = given.writesStreams;

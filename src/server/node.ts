@@ -8,6 +8,7 @@ import { problem } from "../wire/index.ts";
 import { containFaults } from "./faults.ts";
 import { secured } from "./guard.ts";
 import { checkOrdinary, Incoming, keptHeaders, onRequest } from "./incoming.ts";
+import { serverFor } from "./prefix.ts";
 import { problemResponse, Refusal } from "./refusal.ts";
 import type { Server } from "./server.ts";
 import { writeStream } from "./stream-writer.ts";
@@ -37,10 +38,18 @@ type FetchCallback = Parameters<typeof getRequestListener>[0];
 const lastWordsMs = 1000;
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
-/** Listens on Node, on this machine only unless told otherwise. */
-export async function serve(server: Server, options: ServeOptions = {}): Promise<Serving> {
+/**
+ * Listens on Node, on this machine only unless told otherwise. Several servers share the listener when each has a prefix of its
+ * own; the addresses returned are then those of the first.
+ */
+export async function serve(server: Server | readonly Server[], options: ServeOptions = {}): Promise<Serving> {
   const { port = 4600, host = "127.0.0.1" } = options;
-  if (!loopback.has(host) && !server.isNamed) {
+  const servers = Array.isArray(server) ? (server as readonly Server[]) : [server as Server];
+  const [first] = servers;
+  if (!first || new Set(servers.map(({ prefix }) => prefix)).size < servers.length) {
+    throw new BoughError("invalid_argument", "Servers that share a listener need a prefix each, no two the same.");
+  }
+  if (!loopback.has(host) && !servers.every(({ isNamed }) => isNamed)) {
     throw new BoughError(
       "invalid_argument",
       "To be reached from outside, a server must be told its host names (`hosts`).",
@@ -53,27 +62,29 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
     IncomingMessage: Incoming,
   });
   http.maxHeadersCount = keptHeaders;
-  http.maxConnections = server.limits.connections;
-  onRequest(http, getRequestListener(answerer(server) as FetchCallback, { errorHandler: unreadable }));
-  const upgrades = new Upgrades(server);
-  http.on("upgrade", (request, connection, head) => upgrades.take(request, connection, head));
+  http.maxConnections = servers.reduce((sum, { limits }) => sum + limits.connections, 0);
+  onRequest(http, getRequestListener(answerer(servers) as FetchCallback, { errorHandler: unreadable }));
+  const upgrades = new Map(servers.map((each) => [each, new Upgrades(each)]));
+  http.on("upgrade", (request, connection, head) => {
+    upgrades.get(serverFor(servers, request.url!))!.take(request, connection, head);
+  });
   await new Promise<void>((resolve, reject) => {
     http.once("error", reject);
     http.listen(port, host, resolve);
   });
-  const stopContaining = containFaults((message, error) => server.warn(message, error));
-  server.recover();
+  const stopContaining = containFaults((message, error) => first.warn(message, error));
+  for (const each of servers) each.recover();
   const address = http.address() as AddressInfo;
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}${first.prefix}`;
   return {
     port: address.port,
     url,
-    startUrl: server.token === undefined ? url : `${url}/#token=${server.token}`,
+    startUrl: first.token === undefined ? url : `${url}/#token=${first.token}`,
     async close(closing) {
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-      await server.close(closing);
+      await Promise.all(servers.map((each) => each.close(closing)));
       await lastWords(http, closed);
-      upgrades.destroy();
+      for (const each of upgrades.values()) each.destroy();
       http.closeAllConnections();
       await closed;
       stopContaining();
@@ -93,9 +104,10 @@ async function lastWords(http: HttpServer, closed: Promise<void>): Promise<void>
   }
 }
 
-function answerer(server: Server) {
+function answerer(servers: readonly Server[]) {
   return async (request: Request, { incoming, outgoing }: HttpBindings): Promise<Response> => {
     checkOrdinary(incoming as Incoming);
+    const server = serverFor(servers, incoming.url!);
     const { remoteAddress } = incoming.socket;
     const response = await server.answer(request, {
       target: incoming.url!,

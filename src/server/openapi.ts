@@ -6,9 +6,10 @@ import { jsonSchema } from "./json-schema.ts";
 
 let document: JsonObject | undefined;
 
-export function openApi(): JsonObject {
+/** `prefix` is where the routes of the server that is asked begin. */
+export function openApi(prefix: string): JsonObject {
   document ??= build();
-  return document;
+  return { ...document, servers: [{ url: prefix || "/" }] };
 }
 
 function build(): JsonObject {

@@ -96,6 +96,11 @@ export interface ServerOptions {
   readonly audit?: AuditOptions | false;
   /** The token of the default authentication; at least 16 ASCII characters without spaces; by default 256 bits of chance. */
   readonly token?: string;
+  /**
+   * The path below which all routes lie, such as "/api/bough" (default none), so that several servers, or a server and other
+   * routes, share a listener. Servers share nothing else: each has its own store, tenants, token and limits.
+   */
+  readonly prefix?: string;
   /** Host names this server answers to, without ports (default localhost, 127.0.0.1 and [::1]); "*" for all. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask (default none but the server's own). */
@@ -111,6 +116,8 @@ export interface ServerOptions {
    * the turn on whichever node it reaches; "wait" keeps the run. An input may say otherwise.
    */
   readonly questions?: "wait" | "park";
+  /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
+  readonly allowRecursiveDelete?: boolean;
   /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
   readonly definitions?: {
     readonly tools?: ToolSet;

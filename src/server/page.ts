@@ -18,9 +18,10 @@ export function pageResponder(html: string): () => Response {
   return () => new Response(html, { headers });
 }
 
-/** Whether a request is for the page. */
-export function isForPage(request: Request): boolean {
-  return request.method === "GET" && new URL(request.url).pathname === "/";
+/** Whether a request is for the page of a server whose routes begin with this prefix. */
+export function isForPage(request: Request, prefix: string): boolean {
+  const { pathname } = new URL(request.url);
+  return request.method === "GET" && (pathname === `${prefix}/` || pathname === prefix);
 }
 
 function hashesOf(html: string, element: "script" | "style"): string {

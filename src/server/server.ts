@@ -22,6 +22,7 @@ import { cursorOf } from "./handlers/live.ts";
 import { defaultLimits, type ServerLimits, type ServerOptions } from "./options.ts";
 import { isForPage, pageResponder } from "./page.ts";
 import { actionScope, askProgram, checkScope, hasScopeFor } from "./policy.ts";
+import { checkPrefix } from "./prefix.ts";
 import { RateLimit } from "./rate.ts";
 import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
@@ -55,6 +56,8 @@ export class Server {
   /** The token that lets in whoever has it; none when the server has its own authentication. */
   readonly token: string | undefined;
   readonly limits: ServerLimits;
+  /** The path below which its routes lie; "" for none. */
+  readonly prefix: string;
   /** Whether host names were said, so that the server may listen where others reach it. */
   readonly isNamed: boolean;
   readonly #options: ServerOptions;
@@ -78,6 +81,7 @@ export class Server {
     checkSaving(options);
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
+    this.prefix = checkPrefix(options.prefix);
     this.isNamed = options.hosts !== undefined;
     if (!auth && options.token !== undefined) checkToken(options.token);
     this.#store = storeOf(options);
@@ -175,7 +179,7 @@ export class Server {
   async #answer(request: Request, connection: Connection | undefined, attempt: Attempt): Promise<Response> {
     const early = preflight(request, this.#guard.origins);
     if (early) return early;
-    if (this.#page && isForPage(request)) {
+    if (this.#page && isForPage(request, this.prefix)) {
       guard(request, this.#guard, connection?.target);
       this.#pageRate.take(networkOf(connection?.remoteAddress));
       return this.#page();
@@ -203,7 +207,7 @@ export class Server {
   }
 
   #route(): Hono<Env> {
-    const app = new Hono<Env>();
+    const app = new Hono<Env>().basePath(this.prefix);
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       app.on(route.method, route.path, (c) => this.#handle(name, route, c));
     }
@@ -238,6 +242,8 @@ export class Server {
       tenant,
       audit: this.#audit,
       limits,
+      prefix: this.prefix,
+      allowRecursiveDelete: this.#options.allowRecursiveDelete ?? false,
       query,
       body,
       writesStreams,

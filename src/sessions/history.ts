@@ -201,6 +201,6 @@ function foldTail(newestFirst: readonly (Fact | UnknownFact)[]): readonly Messag
   return view.messages;
 }
 
-function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
+export function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
   return keptEvent(fact, { sessionId: ref.sessionId, branchId: ref.branchId });
 }

@@ -3,7 +3,7 @@
 import { systemClock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Fact, NewMessage } from "../events/index.ts";
-import type { MaintenanceReport, ReadOptions, SessionQuery, Store } from "../log/store.ts";
+import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
 import type { Branch, BranchInfo, PlacedBranch } from "./branch.ts";
 import * as branches from "./branches.ts";
@@ -11,6 +11,7 @@ import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
 import * as content from "./content.ts";
 import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
+import { type EventQuery, isSelective, readSelected } from "./flow.ts";
 import * as forks from "./fork.ts";
 import * as history from "./history.ts";
 import * as inbox from "./inbox.ts";
@@ -27,6 +28,7 @@ export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoi
 export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, SessionsOptions } from "./context.ts";
+export type { EventQuery } from "./flow.ts";
 export type { ForkRequest, RevertRequest } from "./fork.ts";
 export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
 export type { InteractionList, InteractionQuery, OpenInteraction } from "./inbox.ts";
@@ -273,9 +275,10 @@ export class Sessions {
 
   /**
    * A page of the branch's events as the log keeps them, without the routing that live events carry: 1,000 unless `limit` says
-   * otherwise. Its `after` is where the next one begins, if there is one.
+   * otherwise. Its `after` is where the next one begins, if there is one. With `turnId`, `runId` or `type`, only those.
    */
-  events(scope: Scope, options: ReadOptions = {}): Promise<history.EventPage> {
+  events(scope: Scope, options: EventQuery = {}): Promise<history.EventPage> {
+    if (isSelective(options)) return readSelected(this.#context, scope, options);
     return history.readEventPage(this.#context, scope, options);
   }
 

@@ -98,14 +98,17 @@ export const routes = {
     body: bodies.updateBranch,
   }),
   deleteBranch: route("DELETE", branch, {
-    summary: "Deletes a branch; with recursive, its forks too.",
+    summary: "Deletes a branch; with recursive, its forks too, where the server allows it.",
     query: queries.deleteBranch,
   }),
   revertBranch: route("POST", `${branch}/revert`, {
     summary: "Takes the branch back to a message, index or position.",
     body: bodies.revert,
   }),
-  events: route("GET", `${branch}/events`, { summary: "Kept events, oldest first.", query: queries.events }),
+  events: route("GET", `${branch}/events`, {
+    summary: "Kept events, oldest first; of a turn, a run or a type, only those.",
+    query: queries.events,
+  }),
   messages: route("GET", `${branch}/messages`, {
     summary: "Messages before one of them, newest page first; the newest without one.",
     query: queries.messages,

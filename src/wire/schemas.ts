@@ -167,7 +167,14 @@ export const queries = {
   listBranches: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
   revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
-  events: v.strictObject({ after: v.optional(number), limit: pageSize }),
+  events: v.strictObject({
+    after: v.optional(number),
+    before: v.optional(number),
+    limit: pageSize,
+    turnId: v.optional(idSchema),
+    runId: v.optional(idSchema),
+    type: v.optional(v.pipe(text(128), v.minLength(1))),
+  }),
   live: v.strictObject({ after: v.optional(number) }),
   state: v.strictObject({ last: pageSize }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
@@ -206,6 +213,7 @@ export type AgentConfig = v.InferOutput<typeof agentConfigSchema>;
 export type InputBody = v.InferOutput<typeof bodies.input>;
 export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
 export type ResponseBody = v.InferOutput<typeof bodies.respond>;
+export type EventsQuery = v.InferOutput<typeof queries.events>;
 export type AuditQuery = v.InferOutput<typeof queries.audit>;
 export type ClientFrame = v.InferOutput<typeof clientFrameSchema>;
 

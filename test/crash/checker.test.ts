@@ -53,6 +53,52 @@ describe.each(["file", "sqlite"] as const)("the checker on the %s store", (name)
     expect(await checkAfter(() => {}, { ...history, entries })).toEqual([]);
   });
 
+  /** The claim of "held" without its answer, and a release by another process that names an epoch. */
+  function claimUnanswered(releaseOf?: (epoch: number) => number): History {
+    const { entries } = made.history;
+    const at = entries.findIndex(({ sessionId, claim }) => sessionId === "held" && claim);
+    const { ok, ...claim } = entries[at]!;
+    const { sessionId, branchId, line } = claim;
+    const later = { sessionId, branchId: branchId!, line: line + 0.5, end: line + 0.5, status: "acked" as const };
+    const release = (epoch: number) => ({ ...later, do: "releaseRun", epoch, ok: { released: true } });
+    const releases = releaseOf ? [release(releaseOf(ok!.epoch!))] : [];
+    return { ...made.history, entries: entries.toSpliced(at, 1, { ...claim, status: "unknown" }, ...releases) };
+  }
+  const loseClaim: Damage = (store) => damages[name]["a lost claim"]!.damage(store);
+  const claimIsGone = expect.stringMatching(/^lost: held\/main: the claim of run e\d+ is gone/);
+
+  test("takes an unanswered claim for given back when another process released its epoch", async () => {
+    expect(
+      await checkAfter(
+        loseClaim,
+        claimUnanswered((epoch) => epoch),
+      ),
+    ).toEqual([]);
+  });
+
+  test("sees that an unanswered claim is lost when nothing released it", async () => {
+    expect(await checkAfter(loseClaim, claimUnanswered())).toContainEqual(claimIsGone);
+  });
+
+  test("sees that an unanswered claim is lost when only an earlier epoch was released", async () => {
+    expect(
+      await checkAfter(
+        loseClaim,
+        claimUnanswered(() => 0),
+      ),
+    ).toContainEqual(claimIsGone);
+  });
+
+  test("sees an unanswered claim that is still in force after its epoch was released", async () => {
+    const stays = expect.stringMatching(/^wrong: held\/main: run e\d+ holds it, although nobody does/);
+    expect(
+      await checkAfter(
+        () => {},
+        claimUnanswered((epoch) => epoch),
+      ),
+    ).toContainEqual(stays);
+  });
+
   test.each(Object.entries(damages[name]))("sees %s", async (_what, { damage, seen }) => {
     expect(await checkAfter(damage)).toContainEqual(expect.stringMatching(seen));
   });

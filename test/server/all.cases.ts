@@ -13,6 +13,7 @@ import { describeMatrix } from "./matrix.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
 import { describePages } from "./pages.cases.ts";
 import { describePolicy } from "./policy.cases.ts";
+import { describePrefix } from "./prefix.cases.ts";
 import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeQuestions } from "./questions.cases.ts";
@@ -24,6 +25,7 @@ import { describeStalled } from "./stalled.cases.ts";
 export function describeAll(open: OpenStore): void {
   describe("protocol", () => describeProtocol(open));
   describe("runs", () => describeRuns(open));
+  describe("prefix", () => describePrefix(open));
   describe("client config", () => describeClientConfig(open));
   describe("pages", () => describePages(open));
   describe("live", () => describeLive(open));

@@ -261,7 +261,7 @@ export function describeProtocol(open: OpenStore): void {
 
     test("4.5 deleting is refused for main, for branches with forks and while a run is active", async () => {
       const { script, open } = held();
-      const g = await start(script);
+      const g = await start(script, { allowRecursiveDelete: true });
       const { ask } = g;
       expectProblem(await ask("DELETE", main), 409, "branch_protected");
       await ask("POST", `${scope}/fork`, { newBranchId: "a" });
@@ -274,6 +274,17 @@ export function describeProtocol(open: OpenStore): void {
       await settled(g, "/agents/helper/sessions/s/branches/b");
       expect((await ask("DELETE", "/sessions/s/branches/a?recursive=true")).status).toBe(204);
       expectProblem(await ask("GET", "/sessions/s/branches/b"), 404, "branch_not_found");
+    });
+
+    test("4.5 a branch is deleted with its forks only where the server's program allows that", async () => {
+      const { ask } = await start([]);
+      await ask("POST", `${scope}/fork`, { newBranchId: "a" });
+      await ask("POST", "/agents/helper/sessions/s/branches/a/fork", { newBranchId: "b" });
+      const problem = expectProblem(await ask("DELETE", "/sessions/s/branches/a?recursive=true"), 403, "forbidden");
+      expect(problem.detail).toBe("This server does not let clients delete a branch together with its forks.");
+      expect((await ask("GET", "/sessions/s/branches")).body.branches).toHaveLength(3);
+      expect((await ask("DELETE", "/sessions/s/branches/b?recursive=false")).status).toBe(204);
+      expect((await ask("DELETE", "/sessions/s/branches/a")).status).toBe(204);
     });
 
     test("4.6 a branch goes back, and its log stays", async () => {
@@ -314,6 +325,27 @@ export function describeProtocol(open: OpenStore): void {
         expect(event).toMatchObject(events[i]);
         for (const key of routing) expect(event).toHaveProperty(key);
       }
+    });
+
+    test("4.11 events are read by range, turn, run and type", async () => {
+      const g = await start(["One.", "Two.", "Three."]);
+      await say(g, "first");
+      const runId = await say(g, "second");
+      await say(g, "third");
+      const events = async (query: string) => (await g.ask("GET", `${main}/events?${query}`)).body;
+      const all = (await events("")).events;
+      const ofTurn = all.filter((event: { turnId?: string }) => event.turnId === all[5].id);
+      expect(all[5]).toMatchObject({ type: "turn.started", runId });
+      expect(ofTurn).toHaveLength(4);
+      expect(await events(`turnId=${all[5].id}`)).toEqual({ events: ofTurn });
+      expect(await events(`runId=${runId}`)).toEqual({ events: ofTurn });
+      expect(await events(`runId=${runId}&type=message.added&after=7`)).toEqual({ events: [all[7]] });
+      expect(await events(`runId=${runId}&limit=2`)).toEqual({ events: ofTurn.slice(0, 2), after: 7 });
+      expect(await events("after=2&before=5")).toMatchObject({ events: all.slice(2, 4) });
+      expect((await events("type=turn.committed")).events.map(({ seq }: { seq: number }) => seq)).toEqual([5, 9, 13]);
+      expect(await events("turnId=none")).toEqual({ events: [] });
+      expectProblem(await g.ask("GET", `${main}/events?turnId=`), 400, "invalid_argument");
+      expectProblem(await g.ask("GET", "/sessions/s/branches/x/events?turnId=t"), 404, "branch_not_found");
     });
 
     test("4.9 checkpoints are saved, listed, looked at, forked and gone back to", async () => {

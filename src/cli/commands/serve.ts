@@ -168,7 +168,8 @@ function printJson({ setup, serving, terminal, hasOwnToken, tokenFile }: Screen)
 
 function printScreen({ setup, serving, terminal, left, hasOwnToken, tokenFile, host }: Screen): void {
   const { url, startUrl, port } = serving;
-  const [first = url, ...others] = reachableUrls(host, port);
+  const { prefix = "" } = setup.config;
+  const [first = url, ...others] = reachableUrls(host, port).map((each) => each + prefix);
   const isSecretShown = startUrl !== url && !hasOwnToken;
   const { hosts, origins } = setup.config;
   const rows: (readonly [string, string])[] = [

@@ -54,9 +54,11 @@ const jsonAgentFields = { name: text, model, instructions, settings, limits };
 const port = v.pipe(v.number("is a number"), v.integer("is a whole number"), v.minValue(0), v.maxValue(65_535));
 const sharedFields = {
   token: text,
+  prefix: text,
   hosts: texts,
   origins: texts,
   limits: object,
+  allowRecursiveDelete: v.optional(v.boolean("is true or false")),
   audit: v.optional(
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "is an object or false"),
   ),

@@ -1,11 +1,15 @@
 import { BoughError } from "../../base/errors.ts";
+import type { BranchRef } from "../../log/store.ts";
 import { findBranches, findSiblings, holdBranch } from "../../sessions/branches.ts";
+import type { Context } from "../../sessions/context.ts";
+import { type EventQuery, isSelective, readSelected } from "../../sessions/flow.ts";
 import { readEventPage } from "../../sessions/history.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
 import { branchBody, branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
 import { AnswerRoom, jsonAnswer, messagesAnswer, messagesBefore } from "../pages.ts";
 import { branchInfoBody } from "../pictures.ts";
+import { Refusal } from "../refusal.ts";
 
 type PageQuery = { limit?: number; cursor?: string };
 
@@ -35,8 +39,12 @@ export const branchHandlers = {
     await tenant.sessions.updateBranch(ref.sessionId, ref.branchId, body as BranchPatch);
     return branchBody(await tenant.sessions.getBranch(ref.sessionId, ref.branchId));
   },
-  async deleteBranch({ tenant, ref, query }: Exchange) {
-    await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, query as { recursive?: boolean });
+  async deleteBranch({ tenant, ref, query, allowRecursiveDelete }: Exchange) {
+    const { recursive = false } = query as { recursive?: boolean };
+    if (recursive && !allowRecursiveDelete) {
+      throw new Refusal("forbidden", "This server does not let clients delete a branch together with its forks.");
+    }
+    await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, { recursive });
     await tenant.feeds.deleted(ref.sessionId);
   },
   async revertBranch({ tenant, ref, body }: Exchange) {
@@ -47,8 +55,7 @@ export const branchHandlers = {
     return branchInfoBody(await tenant.sessions.revertBranch({ ...rest, ...to, ...ref }));
   },
   async events({ tenant, ref, query, limits }: Exchange) {
-    const asked = query as { after?: number; limit?: number };
-    const page = await readEventPage(tenant.context, ref, { ...asked, bytes: limits.answerBytes });
+    const page = await readPage(tenant.context, ref, query as EventQuery, limits.answerBytes);
     const events = await new AnswerRoom(limits.answerBytes).first(page);
     return jsonAnswer({ events }, { after: events.length < page.length ? page[events.length - 1]?.seq : page.after });
   },
@@ -61,6 +68,10 @@ export const branchHandlers = {
     return branchPage(await findSiblings(tenant.context, ref), query as PageQuery);
   },
 };
+
+function readPage(context: Context, ref: BranchRef, query: EventQuery, bytes: number) {
+  return isSelective(query) ? readSelected(context, ref, query) : readEventPage(context, ref, { ...query, bytes });
+}
 
 /** A point is named in one way; whether it is named at all. */
 function onePoint(ways: readonly unknown[]): boolean {

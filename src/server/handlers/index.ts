@@ -17,7 +17,7 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
     await tenant.sessions.listSessions({ limit: 1 });
     return { status: "ok" };
   },
-  openapi: () => openApi(),
+  openapi: ({ prefix }: Exchange) => openApi(prefix),
   ...sessionHandlers,
   ...branchHandlers,
   ...checkpointHandlers,

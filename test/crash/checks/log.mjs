@@ -110,26 +110,51 @@ function checkHeader(life, record, batches, say) {
 /** The run slot is held by the last claim in the log, unless that was given back. */
 function checkSlot(life, runs, batches, say) {
   const found = runs.find(({ sessionId, branchId }) => sessionId === life.session.id && branchId === life.id);
-  let held = life.run && { runId: life.run.runId, epoch: life.run.epoch };
-  let newest = held?.epoch ?? 0;
-  for (const { writes } of batches) {
-    const write = writes.find(isAcked) ?? writes[0];
-    if (write.claim) {
-      held = { runId: write.claim.runId, epoch: write.ok?.epoch };
-      if (held.epoch <= newest) say("wrong", `the claim of run ${held.runId} has epoch ${held.epoch} after ${newest}`);
-      newest = held.epoch ?? newest;
-    }
-    if (write.release) held = undefined;
-  }
-  const releases = life.releases.filter(({ epoch }) => held && epoch === held.epoch);
-  if (releases.some(isAcked)) held = undefined;
-  if (found && !held) say("wrong", `run ${found.runId} holds it, although nobody does`);
-  if (!found && held && releases.length === 0) say("lost", `the claim of run ${held.runId} is gone`);
-  if (!found || !held) return;
+  const held = lastClaim(life, batches, say);
+  const releases = held ? life.releases.filter((release) => mayRelease(release, held, found)) : [];
+  const isFree = !held || (epochOf(held, found) !== undefined && releases.some(isAcked));
+  if (found && isFree) say("wrong", `run ${found.runId} holds it, although nobody does`);
+  if (!found && !isFree && releases.length === 0) say("lost", `the claim of run ${held.runId} is gone`);
+  if (!found || isFree) return;
   if (found.runId !== held.runId) say("wrong", `run ${found.runId} holds it instead of ${held.runId}`);
   if (held.epoch !== undefined && found.epoch !== held.epoch) {
     say("wrong", `run ${found.runId} holds it with epoch ${found.epoch}, not ${held.epoch}`);
   }
+  if (found.epoch < held.least) {
+    say("wrong", `run ${found.runId} holds it with epoch ${found.epoch}, although ${held.least - 1} was used up`);
+  }
+}
+
+/** The claim that no later fact took over or gave back. Only an answer tells its epoch, but that is `least` or more. */
+function lastClaim(life, batches, say) {
+  let held = life.run && { runId: life.run.runId, epoch: life.run.epoch, least: life.run.epoch, line: -1 };
+  let newest = held?.epoch ?? 0;
+  for (const { writes } of batches) {
+    const write = writes.find(isAcked) ?? writes[0];
+    if (write.claim) {
+      const epoch = write.ok?.epoch;
+      if (epoch <= newest) say("wrong", `the claim of run ${write.claim.runId} has epoch ${epoch} after ${newest}`);
+      held = { runId: write.claim.runId, epoch, least: newest + 1, line: write.line };
+      newest = epoch ?? newest + 1;
+    }
+    if (write.release) held = undefined;
+  }
+  return held;
+}
+
+/**
+ * A claim that landed and was not answered may have been read, and given back, by another process: its release names an
+ * epoch that no answer told. One of an epoch that an earlier claim had, or that was over before, is not its release.
+ */
+function mayRelease(release, held, found) {
+  const epoch = epochOf(held, found);
+  if (epoch !== undefined) return release.epoch === epoch;
+  return release.epoch >= held.least && release.end > held.line && release.ok?.released !== false;
+}
+
+/** The epoch of the claim, as far as an answer or the store tells it. */
+function epochOf(held, found) {
+  return held.epoch ?? (found?.runId === held.runId ? found.epoch : undefined);
 }
 
 export function merge(target, patch) {

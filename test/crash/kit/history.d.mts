@@ -1,6 +1,12 @@
 export interface Write {
   do: string;
+  sessionId: string;
   branchId?: string;
+  /** Of an append that takes the run slot. */
+  claim?: { runId: string };
+  /** Of a write by the holder of the run slot. */
+  epoch?: number;
+  ok?: { epoch?: number; released?: boolean };
   /** Of a fork. */
   parent?: { branchId: string; seq: number };
   line: number;
