@@ -14,7 +14,7 @@ export function checkPrefix(prefix = ""): string {
 }
 
 /** Whether a path is the prefix or lies below it. */
-export function isBelow(path: string, prefix: string): boolean {
+function isBelow(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
 }
 

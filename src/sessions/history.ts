@@ -201,6 +201,6 @@ function foldTail(newestFirst: readonly (Fact | UnknownFact)[]): readonly Messag
   return view.messages;
 }
 
-export function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
+function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
   return keptEvent(fact, { sessionId: ref.sessionId, branchId: ref.branchId });
 }
