@@ -56,7 +56,7 @@ export function describeProcesses(openPlace: () => Place): void {
   test("5.8 an answer given to one reaches the run of the other, which goes on by itself", async () => {
     const { one, two } = await givenTwo(openPlace());
     const watching = await two.live(live);
-    const { runId } = (await one.ask("POST", inputs, { input: "add" })).body;
+    const { runId } = (await one.ask("POST", inputs, { input: "add", questions: "wait" })).body;
     await watching.until(isEvent("interaction.opened"));
     const [{ id }] = (await two.ask("GET", `${scope}/state`)).body.interactions;
     const answers = await Promise.all(
@@ -68,6 +68,22 @@ export function describeProcesses(openPlace: () => Place): void {
     await watching.until(isEvent("turn.committed"));
     expect((await two.ask("GET", `${scope}/runs`)).body.runs).toMatchObject([{ runId, status: "completed" }]);
     expect(keptOf(watching.frames).filter(({ type }) => type === "tool.returned")).toHaveLength(1);
+  });
+
+  test("5.13 a parked turn outlives the process that asked; of answers to another, one resumes it", async () => {
+    const { one, two } = await givenTwo(openPlace());
+    const watching = await two.live(live);
+    await one.ask("POST", inputs, { input: "add" });
+    await watching.until(isEvent("interaction.opened"));
+    await until(async () => (await two.ask("GET", `${scope}/runs/active`)).body === null);
+    await one.end("SIGKILL");
+    const [{ id }] = (await two.ask("GET", "/interactions")).body.interactions;
+    const answer = { interactionId: id, answer: { approved: true } };
+    const answers = await Promise.all([1, 2, 3].map(() => two.ask("POST", `${scope}/responses`, answer)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    await watching.until(isEvent("turn.committed"));
+    const kept = keptOf(watching.frames).map(({ type }) => type);
+    for (const type of ["turn.resumed", "tool.returned"]) expect(kept.filter((each) => each === type)).toHaveLength(1);
   });
 
   test("6.11, 5.12 a server that is told to end hands its run over, ends its streams and is gone", async () => {
