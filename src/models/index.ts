@@ -2,7 +2,7 @@
 
 export { MessageAssembler } from "./assembler.ts";
 export { describeError, httpStatus, isRetryable, retryAfterMs } from "./failure.ts";
-export { ownRequest } from "./own-request.ts";
+export { ownRequest, requestToSend } from "./own-request.ts";
 export type * from "./port.ts";
 export { toPrompt } from "./prompt.ts";
 export { resolveModel } from "./resolve.ts";

@@ -1,11 +1,38 @@
+// A request that a hook may change in place, for one call only: its messages, tools and settings are shared with no other
+// call. What grows with the conversation is copied when it is first looked at, so that a hook that does not care about the
+// prompt costs the same however long that is.
+
 import { copyPlain } from "../base/json.ts";
 import type { ModelRequest } from "./port.ts";
 
-/**
- * The request as a copy that whoever gets it may change, for this call only: its messages, tools and settings are shared
- * with no other call. The model itself is not copied. What was known of the whole prompt (specification.ts) is not known of
- * the copy.
- */
-export function ownRequest({ model, ...request }: ModelRequest): ModelRequest {
-  return { model, ...copyPlain(request) };
+const copiedWhenRead = ["prompt", "tools"] as const;
+
+/** What each own request was made of. */
+const sources = new WeakMap<ModelRequest, ModelRequest>();
+
+/** The model itself is not copied. What was known of a whole prompt (specification.ts) is not known of its copy. */
+export function ownRequest(source: ModelRequest): ModelRequest {
+  const { model, prompt: _prompt, tools: _tools, ...rest } = source;
+  const own = { model, ...copyPlain(rest) } as ModelRequest;
+  for (const key of copiedWhenRead) {
+    const settle = (value: unknown) => {
+      Object.defineProperty(own, key, { value, writable: true, enumerable: true, configurable: true });
+      return value;
+    };
+    const get = () => settle(copyPlain(source[key]));
+    Object.defineProperty(own, key, { get, set: settle, enumerable: true, configurable: true });
+  }
+  sources.set(own, source);
+  return own;
+}
+
+/** The request as it is sent: what nobody looked at is the source's own, and nothing is copied for it. */
+export function requestToSend(request: ModelRequest): ModelRequest {
+  const source = sources.get(request);
+  if (!source) return request;
+  const sent: Record<string, unknown> = {};
+  for (const key of Object.keys(request) as (keyof ModelRequest)[]) {
+    sent[key] = Object.getOwnPropertyDescriptor(request, key)?.get ? source[key] : request[key];
+  }
+  return sent as unknown as ModelRequest;
 }

@@ -13,6 +13,7 @@ import {
   type ModelPart,
   type ModelRequest,
   ownRequest,
+  requestToSend,
   retryDelay,
   streamModel,
   toPrompt,
@@ -62,7 +63,7 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   if (isPast && answered === undefined && turn.stopReason === undefined) await atLimit.beforeIteration?.(context);
   if (answered !== undefined) return replyOf(turn, answered, asking.earlier);
   if (turn.stopReason !== undefined) return undefined;
-  return askModel(turn, context.request, asking);
+  return askModel(turn, requestToSend(context.request), asking);
 }
 
 function replyOf(turn: ActiveTurn, content: string | readonly Part[], earlier: readonly Message[]): Reply {
@@ -132,7 +133,7 @@ async function hear(
   const ids = new CallIds(id, earlier);
   const { wrapModelCall, changesRequest } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
-  const next = (asked: ModelRequest) => streamModel(asked, { signal });
+  const next = (asked: ModelRequest) => streamModel(requestToSend(asked), { signal });
   // Its own for each attempt: what a hook changes in it holds for that one.
   const own = changesRequest.around ? ownRequest(request) : request;
   const stream = wrapModelCall ? wrapModelCall(turn.hook, own, next) : next(request);

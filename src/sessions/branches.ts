@@ -41,7 +41,7 @@ export interface BranchPatch {
 }
 
 const details = { name: true, description: true, tags: true, metadata: true } as const;
-const createBranchKeys = optionKeys<BranchDetails>(details);
+const createBranchKeys = optionKeys<BranchDetails & { branchId?: string }>({ ...details, branchId: true });
 const updateBranchKeys = optionKeys<BranchPatch>(details);
 const loadBranchKeys = optionKeys<{ at?: number }>({ at: true });
 const deleteBranchKeys = optionKeys<{ recursive?: boolean }>({ recursive: true });
