@@ -164,7 +164,7 @@ describe("the header of a branch's row", () => {
   test("is predicted by turnPatch exactly as the fold then makes it, and the view is left alone", () =>
     holds(
       fc.asyncProperty(scripts, async (script) => {
-        const row = { messages: 0, turn: null as string | null };
+        const row = { messages: 0, turn: null as string | null, asks: null as string[] | null };
         let expected: (() => void) | undefined;
         play(script, (view, drafts) => {
           expected?.();
@@ -174,7 +174,9 @@ describe("the header of a branch's row", () => {
           Object.assign(row, forks ? {} : turnPatch(view, drafts));
           expect(JSON.stringify(view)).toBe(before);
           expected = () => {
-            const actual = { messages: view.messages.length, turn: view.open?.id ?? view.staged.at(-1)?.id ?? null };
+            const turn = view.open?.id ?? view.staged.at(-1)?.id ?? null;
+            const asks = view.interactions.length === 0 ? null : view.interactions.map(({ id }) => id);
+            const actual = { messages: view.messages.length, turn, asks };
             if (forks) Object.assign(row, actual);
             expect(row).toEqual(actual);
           };
