@@ -10,7 +10,10 @@ export function checkedBySchema(jsonSchema: JsonObject): JsonSchemaInput {
   return {
     jsonSchema,
     async validate(value) {
-      loading ??= import("@cfworker/json-schema").then(({ Validator }) => new Validator(jsonSchema, "7"));
+      // The validator writes on the schema, and what a fact holds can't be written on.
+      loading ??= import("@cfworker/json-schema").then(
+        ({ Validator }) => new Validator(structuredClone(jsonSchema), "7"),
+      );
       const { valid, errors } = (await loading).validate(value);
       if (valid) return { success: true, value: structuredClone(value) };
       const issues = errors.filter(isLeaf).map(({ instanceLocation, error }) => ({

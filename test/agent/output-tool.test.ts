@@ -182,7 +182,7 @@ describe("a run that is left after the output was given", () => {
     expect((await other.events(main)).at(-1)).toMatchObject({ type: "turn.committed", reason: "output" });
   });
 
-  test("goes on as a conversation when nobody asks for an output any more", async () => {
+  test("is that of the turn, also for a resumed run that does not say so again", async () => {
     const { agent, again } = await given([{ calls: [...giving().calls, { name: "endless", input: {} }] }], {
       tools: { endless: endless() },
     });
@@ -190,8 +190,8 @@ describe("a run that is left after the output was given", () => {
     await eventsOf(run, (event) => {
       if (event.type === "tool.returned") void run.park();
     });
-    const result = await again({ script: ["Oslo."], tools: { endless: add } }).run(undefined, s).result;
-    expect(result).toMatchObject({ status: "completed", text: "Oslo.", iterations: 2 });
+    const result = await again({ script: [], tools: { endless: add } }).run(undefined, s).result;
+    expect(result).toMatchObject({ status: "completed", reason: "output", output: oslo, iterations: 1 });
     expectLegal(result.messages);
   });
 

@@ -31,6 +31,10 @@ describe("answering", () => {
     expect(ran.toSorted()).toEqual(["a", "b", "c"]);
     const answers = await factsOf(agent, "interaction.answered");
     expect(answers.map((each) => ("by" in each ? each.by : undefined))).toEqual([undefined, "ann", "bob"]);
+    for await (const event of agent.watch(s, { after: answers[0]!.seq - 1 })) {
+      expect(event).toMatchObject({ ...answers[0], direction: "up", channel: "interactive" });
+      break;
+    }
   });
 
   test("works for a run that stores nothing", async () => {

@@ -99,6 +99,8 @@ export class World {
       model: scriptedModel((prompt) => this.#reply(life, prompt)),
       tools: toolsOf(this, life),
       store: this.#storeFor(life),
+      // Runs are given up on in the middle of a story, so nothing reads how they end.
+      logger: { warn: () => {} },
       clock: this.clock,
       ids: seededIds(`a${++this.#agents}`),
       owner,
