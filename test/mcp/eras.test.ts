@@ -86,7 +86,7 @@ describe.each(["older", "newer"] as const)("a server that speaks the %s protocol
     await expect.poll(notes, patient).toEqual(["waiting"]);
     await run.interrupt("enough");
     expect((await run.result).status).toBe("interrupted");
-    const cancelled = expect.stringMatching(/^cancelled: AbortError: The run was interrupted \(enough\)\.$/);
+    const cancelled = expect.stringMatching(/^cancelled: AbortError: The run was interrupted: enough\.$/);
     await expect.poll(notes, patient).toEqual(["waiting", cancelled]);
     await agent.close();
   });

@@ -65,7 +65,7 @@ describe("the tools of a server by HTTP", () => {
       return server;
     });
     const model = scriptedModel([{ calls: [{ name: "wait", input: {} }] }]);
-    const agent = createAgent({ model, tools: [source] });
+    const agent = createAgent({ model, tools: [source], permissions: { mode: "allow" } });
     cleaning.push(() => agent.close());
     const run = agent.run("Go");
     await expect.poll(() => reasons.map(String), patient).toEqual(["AbortError: The run was interrupted: enough."]);
