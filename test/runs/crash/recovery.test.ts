@@ -72,7 +72,10 @@ test("a turn whose question ran out of time is recovered, not left waiting for a
     prompt.length > 1 ? "Done." : { calls: [{ name: "remove", input: {} }] },
   );
   const remove = defineTool({ input, permission: true, execute: () => "removed" });
-  await until(doomed({ tools: { remove } }).run("Go", { ...s, questions: "wait" }), "interaction.opened");
+  await until(
+    doomed({ tools: { remove } }).run("Go", { ...s, questions: "wait", config: { limits: { answerMs: 300_000 } } }),
+    "interaction.opened",
+  );
 
   const second = agent({ tools: { remove } });
   const [early] = await second.recover();
