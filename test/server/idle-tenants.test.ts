@@ -18,6 +18,7 @@ function given(options: Partial<ServerOptions> = {}) {
   const clock = manualClock();
   const store = memoryStore({ clock });
   const server = createServer({
+    audit: false,
     agents: { helper: { model: scriptedModel(() => "Hello."), logger: quiet } },
     // Whoever names a tenant is of it.
     auth: (request) => ({ tenant: request.headers.get("x-tenant")!, scopes: [...scopes] }),
