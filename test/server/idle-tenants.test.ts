@@ -113,6 +113,7 @@ test("a turn that waits for an answer goes on when its time is over, though its 
     id: "helper",
     model,
     clock,
+    tenant: "a",
     store: new NamespacedStore(store, sessionsOf("a")),
   });
   const { status } = await elsewhere.run("Add", { sessionId: "s", questions: "park" }).result;

@@ -334,7 +334,8 @@ export function describeProtocol(open: OpenStore): void {
       await say(g, "third");
       const events = async (query: string) => (await g.ask("GET", `${main}/events?${query}`)).body;
       const all = (await events("")).events;
-      const ofTurn = all.filter((event: { turnId?: string }) => event.turnId === all[5].id);
+      const isOfTurn = ({ id, turnId }: { id: string; turnId?: string }) => (turnId ?? id) === all[5].id;
+      const ofTurn = all.filter(isOfTurn);
       expect(all[5]).toMatchObject({ type: "turn.started", runId });
       expect(ofTurn).toHaveLength(4);
       expect(await events(`turnId=${all[5].id}`)).toEqual({ events: ofTurn });
