@@ -152,6 +152,29 @@ describe("a parked turn that another agent resumes", () => {
   });
 });
 
+test("a turn that was cut by a revert goes on as it was asked", async () => {
+  const { agent, model } = await given(asks, { tools: { ask } });
+  const { messages } = await agent.run("Go", { ...s, config: { temperature: 0.3 }, questions: "park" }).result;
+  await agent.revertBranch({ ...s, to: messages[0]!.id });
+  await agent.run(undefined, { ...s, questions: "park" }).result;
+  expect(model.calls.map(({ temperature }) => temperature)).toEqual([0.3, 0.3]);
+});
+
+test("a bound of the run meets the policy of the agent that goes on, not of the one that began", async () => {
+  const ran: string[] = [];
+  const guarded = defineTool({ input: z.object({}), permission: true, execute: () => void ran.push("guarded") });
+  const script = (prompt: readonly unknown[]) => {
+    const results = prompt.filter((message) => (message as { role: string }).role === "tool").length;
+    return results === 2 ? "Done." : { calls: [{ name: results === 0 ? "ask" : "guarded", input: {} }] };
+  };
+  const config = { tighten: { permissionMode: "allow" } } as const;
+  const { agent, again } = await given(script, { tools: { ask, guarded }, permissions: { mode: "allow" } });
+  const { interactions } = await agent.run("Go", { ...s, config, questions: "park" }).result;
+  const stricter = again({ permissions: { mode: "deny" } });
+  expect((await (await stricter.respond(s, interactions![0]!.id, { answer: "yes" }))!.result).status).toBe("completed");
+  expect(ran).toEqual([]);
+});
+
 describe("what the log can't keep", () => {
   const model = scriptedModel(asks);
   const tool = defineTool({ input: z.object({}), execute: () => "mine" });
