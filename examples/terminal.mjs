@@ -1,17 +1,16 @@
-// What the examples share about the screen: colours where they can be seen, text that breaks between words, and a
-// question to whoever sits there.
+// Terminal helpers that the examples share: colours, text that wraps between words, and a question to the user.
 
 import { createInterface } from "node:readline/promises";
 import { styleText } from "node:util";
 
 const { stdin, stdout, env } = process;
 
-/** Colours are for terminals, and for people who did not say NO_COLOR. */
+/** Adds colour if the output is a terminal and NO_COLOR is not set. */
 export function paint(style, text) {
   return stdout.isTTY && !env.NO_COLOR ? styleText(style, text) : text;
 }
 
-/** Asks at the terminal; where there is none (a pipe, CI), gives the scripted answer and says that it does. */
+/** Asks at the terminal. Without one (a pipe, CI), returns the scripted answer and prints it. */
 export async function ask(question, scripted) {
   if (!stdin.isTTY || !stdout.isTTY) {
     console.log(`${question}${scripted} (scripted)`);
@@ -25,7 +24,7 @@ export async function ask(question, scripted) {
   }
 }
 
-/** Writes text as it comes, word by word; lines that follow the first begin at the same column. */
+/** Writes text as it arrives, word by word; every line starts at the same column. */
 export function flow(indent, style) {
   const width = Math.min(stdout.columns || 80, 100);
   let column = indent;

@@ -9,20 +9,43 @@ const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Subpaths and commands by the name of their file in dist/: "index", "stores/file/index", "cli/main" … */
+/** Subpaths, commands and internal imports by the name of their file in dist/: "index", "stores/file/index", "cli/main" … */
 const input = Object.fromEntries(
   [
     ...Object.values(manifest.exports)
       .filter((target) => typeof target === "object")
       .map(({ default: file }) => file),
     ...Object.values(manifest.bin ?? {}),
+    // What a platform has instead of another's; patterns lead to subpaths.
+    ...Object.values(manifest.imports)
+      .flatMap((targets) => Object.values(targets))
+      .filter((file) => !file.includes("*")),
   ]
     .map((file) => file.replace(/^\.\/dist\//, "").replace(/\.js$/, ""))
     .map((name) => [name, join(root, "src", `${name}.ts`)]),
 );
 
+// What Node alone can have is an address that package.json resolves, so that bundles for other platforms leave it out. By file
+// and import: the address.
+const nodeOnly = new Map([
+  ...["file", "sqlite", "postgres", "redis"].map((name) => [
+    `src/sessions/open-store.ts ../stores/${name}/index.ts`,
+    `#stores/${name}`,
+  ]),
+  ["src/server/serve.ts ./node.ts", "#listen"],
+]);
+
 const bundle = await rolldown({
   input,
+  plugins: [
+    {
+      name: "node-only",
+      resolveId(id, importer) {
+        const address = importer && nodeOnly.get(`${importer.slice(root.length + 1)} ${id}`);
+        return address ? { id: address, external: true } : null;
+      },
+    },
+  ],
   // Everything that is installed beside us stays where it is.
   external: (id) => !/^[./]/.test(id),
   platform: "node",

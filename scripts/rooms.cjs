@@ -3,10 +3,12 @@
 
 /** Rooms by level, highest first. `x/*` means that every folder in x/ is a room of its own. */
 const levels = {
-  9: ["cli", "tui", "react", "interop", "bots", "mcp", "testing"],
-  8: ["server", "client"],
+  11: ["cli", "tui", "bots"],
+  10: ["chat", "interop", "react", "mcp", "testing"],
+  9: ["server", "client"],
+  8: ["workflows"],
   7: ["agent"],
-  6: ["runs", "workflows"],
+  6: ["runs"],
   5: ["sessions", "middleware", "scripted"],
   4: ["models", "tools", "live", "stores/*"],
   3: ["log", "projection", "wire"],
@@ -40,6 +42,8 @@ const privateRooms = [
   "runs",
   "workflows",
   "agent",
+  "chat",
+  "stores/namespaced",
   "cli",
   "tui",
 ];

@@ -1,25 +1,79 @@
 // Bough: durable sessions, branches and events for TypeScript agents.
 
-export * from "./agent/index.ts";
+export {
+  Agent,
+  AgentBuilder,
+  type AgentEvent,
+  type AgentOptions,
+  type ContextSchema,
+  createAgent,
+  type EventOf,
+  type KeepRecoveringOptions,
+  type RecoveredRun,
+  type RecoveryOptions,
+} from "./agent/index.ts";
 export type { Clock } from "./base/clock.ts";
 export { BoughError, type ErrorCode } from "./base/errors.ts";
 export type { Ids } from "./base/ids.ts";
 export type { Json, JsonObject } from "./base/json.ts";
 export { type Redact, redactSecrets } from "./base/redact.ts";
-export type { BoughEvent, KeptEvent, LiveEvent, Message, NewMessage, Part, Role, ToolOutput } from "./events/index.ts";
-export type * from "./log/store.ts";
-export type * from "./middleware/index.ts";
 export {
+  type BoughEvent,
+  type BranchOwner,
+  type ClarificationAnswer,
+  type ClarificationRequest,
+  type ClientToolAnswer,
+  type ClientToolRequest,
+  type ContinuationAnswer,
+  type ContinuationRequest,
+  defineEvent,
+  type EventFrom,
+  type EventSchema,
+  type Interaction,
+  type InteractionAnswer,
+  type InteractionKind,
+  type KeptEvent,
+  type LiveEvent,
+  type Message,
+  type NewMessage,
+  type OwnEvent,
+  type OwnEventDefinition,
+  type Part,
+  type PermissionAnswer,
+  type PermissionRequest,
+  type Role,
+  type ToolOutput,
+} from "./events/index.ts";
+export type { BranchRef, MaintenanceReport, ReadOptions, SessionQuery, Store, StoreProblem } from "./log/store.ts";
+export {
+  type Answer,
   clarification,
   defineState,
+  type ErrorLimitOptions,
   errorLimits,
+  type ForkContext,
+  type HookContext,
+  type IterationContext,
+  type IterationSummary,
+  type Middleware,
+  type PermissionGrant,
+  type PermissionOptions,
+  type PlanStep,
   permissions,
   planning,
   planState,
+  type Question,
+  type RepeatedCallOptions,
   repeatedCalls,
+  type StateDeclaration,
+  type StateSchema,
+  type ToolBatchContext,
+  type ToolCallContext,
+  type TurnContext,
+  type TurnSummary,
 } from "./middleware/index.ts";
 export type { LanguageModel, ModelChoice, ModelRequest, ModelSettings, ToolChoice, Usage } from "./models/index.ts";
-export type { Interaction, OpenTurn, TurnRecord } from "./projection/index.ts";
+export type { OpenTurn, TurnRecord } from "./projection/index.ts";
 export type { RememberedPermission } from "./projection/permissions.ts";
 export type {
   Durable,
@@ -35,13 +89,81 @@ export type {
   RunInput,
   RunOptions,
   RunResult,
+  RunStart,
 } from "./runs/index.ts";
-export * from "./sessions/index.ts";
+export {
+  type Branch,
+  type BranchDetails,
+  type BranchInfo,
+  type BranchPatch,
+  type Checkpoint,
+  type CheckpointRequest,
+  type CheckpointSource,
+  type Content,
+  type ContentUri,
+  type EventPage,
+  type EventQuery,
+  type Fork,
+  type ForkRequest,
+  fullHistory,
+  type InactiveSessions,
+  type InteractionList,
+  type InteractionQuery,
+  type LogEvent,
+  type LogFact,
+  lastN,
+  latestOnly,
+  type MessagePage,
+  type NewContent,
+  type OpenInteraction,
+  type OwnedForkRequest,
+  openSessions,
+  type PlacedBranch,
+  type Retention,
+  type RevertRequest,
+  type RevokedPermission,
+  type RunInfo,
+  type SavedSessionAndBranch,
+  type Scope,
+  type ScopeObject,
+  type Session,
+  type SessionAndBranch,
+  type SessionList,
+  type SessionPatch,
+  Sessions,
+  type SessionsOptions,
+  type ToolReturn,
+  type TurnClose,
+  type TurnFailure,
+  type TurnOptions,
+  type TurnWriter,
+  timeBased,
+} from "./sessions/index.ts";
 export {
   defineTool,
+  type EmitEvent,
+  type StateAccess,
+  type StateHandle,
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  type ToolEffect,
+  type ToolRetry,
   type ToolSet,
   type ToolSource,
 } from "./tools/index.ts";
+export type {
+  BranchEvents,
+  BranchHandle,
+  BranchRun,
+  BranchRunOptions,
+  CheckpointHandle,
+  ContentHandle,
+  ForkedRun,
+  Input,
+  RevertPoint,
+  RunOutcome,
+  SessionHandle,
+  SubmittedRun,
+  UndoneTurn,
+} from "./wire/handle.ts";

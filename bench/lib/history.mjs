@@ -11,16 +11,16 @@ let made = 0;
 /** Adds turns of two messages until the branch has so many messages. */
 export async function growTo(sessions, ref, messages, { next = pooledTurns(), progress } = {}) {
   const { sessionId, branchId } = ref;
-  let have = (await sessions.loadBranch(sessionId, branchId)).messageCount;
+  let have = (await sessions.loadBranch({ sessionId, branchId })).messageCount;
   while (have < messages) {
     const turns = Math.min(turnsPerBatch, Math.ceil((messages - have) / 2));
     const events = Array.from({ length: turns }, () => factsOf(next())).flat();
     have += 2 * turns;
     await sessions.store.append(ref, events, { header: { messages: have } });
-    await sessions.loadBranch(sessionId, branchId);
+    await sessions.loadBranch({ sessionId, branchId });
     progress?.(`${have.toLocaleString("en")} messages`);
   }
-  assert.equal((await sessions.loadBranch(sessionId, branchId)).messages.length, have);
+  assert.equal((await sessions.loadBranch({ sessionId, branchId })).messages.length, have);
   return have;
 }
 

@@ -31,7 +31,7 @@ async function load() {
   const opened = performance.now();
   const { messages } =
     what === "all"
-      ? await sessions.loadBranch("s", "main")
+      ? await sessions.loadBranch({ sessionId: "s", branchId: "main" })
       : await sessions.messages({ sessionId: "s", branchId: "main" }, { last: expected });
   const loaded = performance.now();
   checkCount(messages.length);

@@ -41,7 +41,7 @@ async function race({ progress }, kind, sessions, forks) {
   const text = prose(random, 500);
   const append = await eventWriter(sessions, forks + warmUp, text);
   progress(`${kind}: ${forks} forks`);
-  const fork = () => sessions.forkBranch({ ...ref, from: from() });
+  const fork = () => sessions.forkBranch(ref, { from: from() });
   const bare = await bareAppend(sessions, text);
   return interleave({ fork, append, bare }, { rounds: forks, warmUp });
 }
@@ -70,7 +70,7 @@ async function bareAppend(sessions, text) {
 
 /** Picks any message of the long branch: the last of a turn, or one inside a turn. */
 async function randomMessage(sessions, random) {
-  const { messages } = await sessions.loadBranch(ref.sessionId, ref.branchId);
+  const { messages } = await sessions.loadBranch(ref);
   return () => messages[Math.floor(random() * messages.length)].id;
 }
 
@@ -84,7 +84,7 @@ async function sizeOnDisk({ kind, place, forks }) {
 }
 
 async function forkMany(sessions, from, forks) {
-  for (let i = 0; i < forks; i++) await sessions.forkBranch({ ...ref, from: from() });
+  for (let i = 0; i < forks; i++) await sessions.forkBranch(ref, { from: from() });
 }
 
 function costRow(kind, length, { fork, append, bare }) {

@@ -1,7 +1,7 @@
-// Approval: a tool that needs permission, asked for and answered while the run waits; and a question that is left behind
-// and answered later by somebody else.
+// Approval: a tool that needs permission. First the question is answered while the run waits; then a question is parked,
+// and answered later by another process.
 //
-// In a terminal you are asked. Anywhere else (a pipe, CI) the answers below are given.
+// In a terminal, you answer. Anywhere else (a pipe, CI), the scripted answers below are used.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const sessionId = "cleaning";
 const remove = defineTool({
   description: "Removes a file of the user.",
   input: z.object({ path: z.string() }),
-  // True, false, or a rule: what is temporary may go without a question.
+  // true, false, or a function of the input: temporary files may be removed without asking.
   permission: ({ path }) => !path.startsWith("tmp/"),
   effect: "once",
   execute: ({ path }) => `${path} is gone`,
@@ -30,7 +30,7 @@ const requests = {
   second: "Remove photos.zip as well.",
 };
 
-/** Asks for the removals that the last question names; when they have their results, says what came of them. */
+/** Calls the tool for each path in the last message; once the results are there, reports them. */
 function script(prompt) {
   const last = prompt.at(-1);
   if (last.role === "tool") {
@@ -55,7 +55,7 @@ async function decide({ toolName, input }) {
   return { approved: false, reason: "keep it" }; // the model reads the reason
 }
 
-/** Somebody is there: the question comes as an event, the run waits, and `respond` lets it go on. */
+/** A user is present: the question arrives as an event, the run waits, and `respond` lets it continue. */
 async function askedAndAnswered() {
   console.log(`\n1. Asked while it runs\n  you: ${requests.first}`);
   const agent = openAgent();
@@ -69,7 +69,7 @@ async function askedAndAnswered() {
   await agent.close();
 }
 
-/** Nobody is there: the run gives the branch back and ends. The question stays in the log, and its answer may take days. */
+/** No user is present: the run releases the branch and ends. The question stays in the log; the answer may take days. */
 async function parked() {
   console.log(`\n2. Asked, and left behind\n  you: ${requests.second}`);
   const agent = openAgent();
@@ -78,7 +78,7 @@ async function parked() {
   await agent.close();
 }
 
-/** Another agent object, as it would be in another process, finds the question, answers it, and gets the run that goes on. */
+/** A second agent, as in another process, finds the question, answers it, and gets the run that continues the turn. */
 async function answeredLater() {
   console.log("\n3. Answered by somebody else");
   const agent = openAgent();

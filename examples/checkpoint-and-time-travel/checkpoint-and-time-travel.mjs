@@ -1,4 +1,4 @@
-// Checkpoints and time travel: a turn of several steps, a name for each step, and another end from an earlier one.
+// Checkpoints and time travel: a turn of several steps, a checkpoint for each, and a different ending from an earlier one.
 
 import { createAgent, defineTool, fullHistory } from "bough";
 import { z } from "zod";
@@ -13,7 +13,7 @@ const flightPrice = defineTool({
   execute: ({ day }) => prices[day],
 });
 
-/** Looks up one day after the other, and takes the cheapest it has seen. Told to decide, it looks no further. */
+/** Looks up one day after the other and picks the cheapest. With the instruction to decide now, it stops looking. */
 function script(prompt) {
   const isTold = prompt[0].content.includes("Decide now");
   const seen = prompt.filter(({ role }) => role === "tool").length;
@@ -27,8 +27,8 @@ const agent = createAgent({
   model: modelFor(script),
   instructions: "Look up the price of one day at a time, then recommend the cheapest day in one sentence.",
   tools: { flight_price: flightPrice },
-  // A checkpoint after every iteration, and none of them thrown away when the turn closes. A checkpoint is a name for a
-  // position of the log: one row, whatever the length of the history.
+  // A checkpoint after every iteration, all kept when the turn closes. A checkpoint is a name for a position in the log: one
+  // row, however long the history is.
   durable: { checkpoints: "per-iteration", retention: fullHistory() },
 });
 const scope = { sessionId: "flight", branchId: "main" };
@@ -47,16 +47,16 @@ for (const { step, source, seq, messageIndex } of manifest) {
 // Looking at the past changes nothing.
 const earlier = manifest.at(1) ?? manifest[0];
 if (!earlier) throw new Error("The model looked nothing up, so there is no step to go back to.");
-const then = await agent.loadBranch(scope.sessionId, scope.branchId, { at: earlier.seq });
+const then = await agent.loadBranch(scope, { at: earlier.seq });
 const known = then.uncommittedTurn.messages
   .filter(({ role }) => role === "tool")
   .flatMap(({ content }) => content.map(({ output }) => output.value));
 console.log(`\nAt iteration ${earlier.step} the turn was open, and these prices were known: ${known.join(", ")}`);
 
-// The branch has moved on, so going on from a checkpoint is asked for as what it is: a fork (or a revert).
+// The branch has moved past this checkpoint, so continuing from it has to be an explicit fork (or revert).
 const fork = await agent.loadAtCheckpoint(scope, earlier.id, { ifStale: "fork", newBranchId: "impatient" });
 
-// A run without input goes on from where the branch was cut, here with an instruction more.
+// A run without input continues the turn where the fork cut it, here with an additional instruction.
 const config = { addInstructions: "Decide now, with the prices you have.", toolChoice: "none" };
 const other = await agent.run(undefined, { branch: fork, config }).text();
 console.log(`\nThe same turn, gone on from there: ${other}\n`);

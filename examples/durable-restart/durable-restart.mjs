@@ -1,7 +1,7 @@
-// Durable restart: a process is killed with SIGKILL while three tools run; a new process finishes the turn, and no tool
-// that has its result runs again.
+// Durable restart: a process is killed with SIGKILL while three tools run. A new process finishes the turn, and runs no
+// tool again that already has a result.
 //
-// Run without arguments, this file starts itself twice: as the process that dies, and as the one that goes on.
+// Without arguments, this file starts itself twice: as the process that dies, and as the one that continues.
 
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,8 +18,8 @@ const [part, directory] = process.argv.slice(2);
 const book = defineTool({
   description: "Books one thing.",
   input: z.object({ what: z.enum(["hotel", "train", "table"]) }),
-  // A result that was recorded is never made twice. A call that was cut off is: its id, the same as before, is the key by
-  // which a booking system would recognise it. Where there is no such key, say `effect: "once"`.
+  // A call with a recorded result never runs again. A call that was cut off does, with the same id, which a booking system
+  // can use as an idempotency key. If it supports no such key, use `effect: "once"`.
   effect: "retry",
   async execute({ what }, { callId }) {
     if (part === "dies" && what === "table") await wait(60_000); // longer than this process lives
@@ -28,10 +28,10 @@ const book = defineTool({
   },
 });
 
-/** The same agent in both processes. Only the store knows what happened before. */
+/** The same agent in both processes; only the store carries data between them. */
 function openAgent() {
   return createAgent({
-    id: "travel-agent", // kept with the turn, so that recovery knows whose it is
+    id: "travel-agent", // stored with the turn: recovery resumes only turns of its own agent
     model: modelFor((prompt) =>
       prompt.at(-1).role === "tool"
         ? "Hotel, train and table are booked. Have a good trip!"
@@ -42,7 +42,7 @@ function openAgent() {
   });
 }
 
-/** The first process: kills itself, with no chance to clean up, as soon as two results are durable. */
+/** The first process: kills itself without any clean-up as soon as two results are durable. */
 async function die() {
   const agent = openAgent();
   await agent.createSession("trip");
@@ -51,13 +51,13 @@ async function die() {
   for await (const event of run) {
     if (event.type !== "tool.returned") continue;
     console.log(`  ${event.output.value.booked}: the result is in the log, at position ${event.seq}`);
-    // A kept event is shown after the store has acknowledged it, so these two results can't be lost.
+    // A kept event arrives after the store has acknowledged it, so these two results can't be lost.
     if (++results === 2) process.kill(process.pid, "SIGKILL");
   }
   await run.text(); // throws if the run failed
 }
 
-/** The second process: finds the turn that was left open, and takes it up. */
+/** The second process: finds the open turn and resumes it. */
 async function goOn() {
   const agent = openAgent();
   const [left] = await agent.recover();

@@ -27,10 +27,10 @@ await agent.run("I have a garden of 200 square metres, facing south.", { session
 // Both forks share everything up to the answer. A fork is one row; no message is copied.
 const { messages } = await agent.loadBranch("garden");
 for (const id of Object.keys(voices)) {
-  await agent.forkBranch({ sessionId: "garden", branchId: "main", from: messages.at(-1).id, newBranchId: id });
+  await agent.forkBranch({ sessionId: "garden", branchId: "main" }, { from: messages.at(-1).id, newBranchId: id });
 }
 
-// Branches are held one by one, so both can run at the same time. `config` says what is different in a run: here the
+// Each branch has its own run slot, so both can run at the same time. `config` overrides options for one run: here the
 // instructions; `model: "openai/…"` would compare models.
 const answers = await Promise.all(
   Object.entries(voices).map(async ([branchId, instructions]) => {
@@ -42,8 +42,8 @@ const answers = await Promise.all(
 console.log(`${question}\n`);
 console.log(sideBySide(answers.map(({ branchId, text }) => [branchId.toUpperCase(), "", ...wrap(text, 36)])));
 
-// The original is as it was; the branch that is liked better can be marked, and gone on with.
-await agent.updateBranch("garden", "practical", { tags: ["chosen"] });
+// The original branch is unchanged. Tag the branch you prefer, and continue there.
+await agent.updateBranch({ sessionId: "garden", branchId: "practical" }, { tags: ["chosen"] });
 console.log();
 for (const { id, messageCount, fork, tags } of await agent.listBranches("garden")) {
   const from = fork ? `forked from ${fork.forkedFrom} after message ${fork.forkedAtMessageIndex + 1}` : "the original";

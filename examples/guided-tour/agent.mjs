@@ -1,5 +1,5 @@
-// The agent of the tour, the same in both of its processes: two tools, and the lines of the stand-in that speaks when there
-// is no key.
+// The agent of the tour, the same in both of its processes: two tools, and the replies of the scripted model that is used
+// without a key.
 
 import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
@@ -9,13 +9,13 @@ import { modelFor } from "../model.mjs";
 
 const things = z.object({ what: z.enum(["hotel", "train", "table"]) });
 
-/** An agent on a store. Every real execution of a tool leaves a line in the ledger, so that running twice would show. */
+/** An agent on a store. Every execution of a tool appends a line to the ledger, so a second execution would be visible. */
 export function openAgent({ store, ledger, isDoomed = false }) {
   const book = defineTool({
     description: "Books a hotel, a train, or a table in a restaurant.",
     input: things,
     async execute({ what }) {
-      // The process that gets killed never comes to the end of this one.
+      // The process that gets killed never finishes booking the table.
       await wait(isDoomed && what === "table" ? 60_000 : 20);
       appendFileSync(ledger, `${what}\n`);
       return { booked: what };

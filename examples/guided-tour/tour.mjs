@@ -1,4 +1,4 @@
-// The guided tour: a conversation on SQLite that is forked, killed in the middle of its tools, recovered, asked for
+// The guided tour: a conversation on SQLite that is forked, killed in the middle of its tools, recovered, paused for a
 // permission, and undone.
 
 import { spawn } from "node:child_process";
@@ -48,7 +48,7 @@ try {
   else rmSync(directory, { recursive: true, force: true });
 }
 
-/** Each step opens an agent of its own: what one step leaves, the next finds in the store. */
+/** Each step opens its own agent: only the store carries data from one step to the next. */
 async function withAgent(work) {
   const agent = openAgent(place);
   await work(agent);
@@ -60,7 +60,7 @@ async function ask(agent, branchId, text) {
   await speak(agent.run(text, { ...main, branchId }));
 }
 
-/** The answer of a run, as it is spoken. */
+/** Prints the answer of a run as it streams. */
 async function speak(run, onEvent = () => {}) {
   let answer;
   for await (const event of run) {
@@ -88,8 +88,8 @@ async function conversation() {
 async function alternative() {
   step("Fork at the first answer: one row, nothing copied");
   await withAgent(async (agent) => {
-    const { messages } = await agent.loadBranch("trip", "main");
-    const fork = await agent.forkBranch({ ...main, from: messages[1].id, newBranchId: "cheap" });
+    const { messages } = await agent.loadBranch(main);
+    const fork = await agent.forkBranch(main, { from: messages[1].id, newBranchId: "cheap" });
     fact(`"${fork.id}" shares ${fork.messageCount} messages with "${fork.fork.forkedFrom}"`);
     await ask(agent, "cheap", "Make it cheap.");
   });
@@ -114,7 +114,7 @@ async function crash() {
 async function recovery() {
   step("recover() finds the turn where it was left and runs only what is missing");
   await withAgent(async (agent) => {
-    const { uncommittedTurn } = await agent.loadBranch("trip", "main");
+    const { uncommittedTurn } = await agent.loadBranch(main);
     if (!uncommittedTurn) return fact("nothing was left open");
     const parts = uncommittedTurn.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
     const count = (type) => parts.filter((part) => part.type === type).length;
@@ -148,12 +148,12 @@ async function permission() {
 async function undo() {
   step("Undo takes the branch back; the log keeps what happened");
   await withAgent(async (agent) => {
-    const before = await agent.loadBranch("trip", "main");
+    const before = await agent.loadBranch(main);
     await ask(agent, "main", "Should I take the bus instead?");
-    const { seq, messages } = await agent.loadBranch("trip", "main");
+    const { seq, messages } = await agent.loadBranch(main);
     fact(`${messages.length} messages, position ${seq} of the log`);
-    await agent.revertBranch({ ...main, toSeq: before.seq });
-    const after = await agent.loadBranch("trip", "main");
+    await agent.revertBranch(main, { toSeq: before.seq });
+    const after = await agent.loadBranch(main);
     fact(`undone: ${after.messages.length} messages again, position ${after.seq}`);
   });
 }
@@ -161,8 +161,8 @@ async function undo() {
 async function tree() {
   step("The branch tree");
   await withAgent(async (agent) => {
-    const source = await agent.loadBranch("trip", "cheap");
-    await agent.forkBranch({ ...main, branchId: "cheap", from: source.messages[2].id, newBranchId: "cheaper" });
+    const source = await agent.loadBranch({ sessionId: "trip", branchId: "cheap" });
+    await agent.forkBranch({ ...main, branchId: "cheap" }, { from: source.messages[2].id, newBranchId: "cheaper" });
     draw(await agent.listBranches("trip"));
     const { events, problems } = await agent.maintain();
     const kib = Math.round(statSync(file).size / 1024);

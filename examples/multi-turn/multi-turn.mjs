@@ -1,4 +1,4 @@
-// Multi-turn: a conversation of several turns, a tool with a schema, and a second agent that carries the conversation on.
+// Multi-turn: a conversation of several turns, a tool with a schema, and a second agent that continues the conversation.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { aboutModel, modelFor } from "../model.mjs";
 
 const directory = mkdtempSync(join(tmpdir(), "bough-multi-turn-"));
 
-// The input schema is any Standard Schema that can say itself in JSON Schema; zod can. `execute` gets what it parsed.
+// The input schema is any Standard Schema that converts to JSON Schema, such as zod's. `execute` gets the parsed input.
 const treeFacts = defineTool({
   description: "How tall a kind of tree grows, in metres, and how old it gets, in years.",
   input: z.object({ tree: z.enum(["larch", "oak", "birch"]) }),
@@ -17,7 +17,7 @@ const treeFacts = defineTool({
   execute: ({ tree }) => ({ larch: [45, 600], oak: [40, 1000], birch: [25, 120] })[tree],
 });
 
-// A stand-in that reads the conversation like a model would: what it knows, it knows from earlier turns.
+// A scripted model that, like a real one, knows only what is in the conversation.
 function script(prompt) {
   const said = prompt.filter(({ role }) => role === "user").map(({ content }) => content.at(-1).text);
   const last = prompt.at(-1);
@@ -56,7 +56,7 @@ try {
   await ask(first, "Who am I?");
   await first.close();
 
-  // Another agent, as it would be in another process tomorrow. The conversation is in the store, not in the object.
+  // A second agent, as in another process tomorrow. The conversation is in the store, not in the agent object.
   const second = openAgent();
   await ask(second, "How tall does my favourite tree grow?");
 

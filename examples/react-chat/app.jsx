@@ -1,4 +1,4 @@
-// A chat on a branch. Where it is stands behind the # of its address, so that a reload and a link lead to the same place.
+// A chat on a branch. The session and branch are in the URL's fragment, so a reload or a link opens the same conversation.
 
 import { createClient } from "bough/client";
 import { useBranch } from "bough/react";
@@ -51,7 +51,8 @@ function Chat({ scope }) {
   const use = useBranch(client, scope, { tools });
   const show = (id) => go({ branch: id });
   const depths = depthsOf(use.branches);
-  const forkAt = async ({ id: from }) => show((await use.fork({ from, name: `fork ${use.branches.length}` })).id);
+  const forkAt = async ({ id: from }) =>
+    show((await use.fork({ from, name: `fork ${use.branches.length}` })).scope.branchId);
   const forksAt = ({ id }) =>
     use.branches.filter(
       ({ forkedFrom, forkedAtMessageId }) => forkedFrom === scope.branchId && forkedAtMessageId === id,

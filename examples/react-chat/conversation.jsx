@@ -1,4 +1,4 @@
-// The conversation: messages, the one that is being said, questions, and where to type.
+// The conversation: messages, the streaming message, questions, and the input field.
 
 import { useEffect, useRef, useState } from "react";
 
@@ -140,7 +140,7 @@ export function Composer({ use }) {
     event.preventDefault();
     if (!text.trim()) return;
     setText("");
-    // What was refused is not lost.
+    // Keep the text if the server refused it.
     await use.submit(text).catch(() => setText(text));
   };
   const onKeyDown = (event) => {

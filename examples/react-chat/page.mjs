@@ -15,7 +15,7 @@ async function bundle(mode) {
   return output[0].code;
 }
 
-/** Serves the page on a port of this machine that is free. In development React looks twice and complains aloud. */
+/** Serves the page on a free local port. In development mode React adds checks and warnings. */
 export async function servePage(mode = "production") {
   const files = {
     "/": ["text/html; charset=utf-8", await readFile(here("index.html"))],

@@ -1,4 +1,4 @@
-// A chat page on a branch: node examples/react-chat/server.mjs, then open the address it prints.
+// A chat page on a branch. Run node examples/react-chat/server.mjs and open the address it prints.
 
 import { defineTool } from "bough";
 import { createServer, serve } from "bough/server";
@@ -6,7 +6,7 @@ import { z } from "zod";
 import { aboutModel, modelFor } from "../model.mjs";
 import { servePage } from "./page.mjs";
 
-/** What the stand-in says, by what it was asked. */
+/** The scripted model's reply to a prompt. */
 function script(prompt) {
   const last = prompt.at(-1);
   if (last.role === "tool") {

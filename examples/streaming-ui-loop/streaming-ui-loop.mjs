@@ -1,5 +1,5 @@
-// Streaming UI loop: what a terminal UI does with the events of a run. One `for await`, one switch: text and reasoning as
-// they stream, tools with their progress, retries of both, a question, and the end.
+// Streaming UI loop: how a terminal UI handles the events of a run. One `for await` and one switch cover streamed text and
+// reasoning, tools with their progress, retries of both, a question, and the end.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { createAgent, defineTool } from "bough";
@@ -11,7 +11,7 @@ const tools = {
   download: defineTool({
     description: "Downloads the measurements of a weather station.",
     input: z.object({ station: z.string() }),
-    // What a generator yields is shown as progress; what it returns is the result.
+    // A generator's yielded values are shown as progress; its return value is the result.
     async *execute() {
       for (let percent = 25; percent <= 100; percent += 25) {
         await wait(30);
@@ -42,7 +42,7 @@ const sentence = "October in Lindau was 1.3 degrees too warm.";
 const model = modelFor((prompt, call) => {
   const isDenied = prompt.at(-1).content[0].output?.type === "execution-denied";
   const script = [
-    // The provider breaks down in the middle of a sentence: what was shown of it is void.
+    // The provider fails in the middle of a sentence: the text shown so far is void.
     { text: "I will look at the", error: Object.assign(new Error("Overloaded"), { statusCode: 529 }) },
     {
       reasoning: "Two numbers are needed: this October's mean, and that of earlier years. Both can be had at once.",
@@ -65,12 +65,12 @@ await show(agent.run("Was October in Lindau warmer than usual? Publish a sentenc
 await agent.close();
 
 async function show(run) {
-  /** What is being written: a paragraph of text or of reasoning. */
+  /** The paragraph of text or reasoning that is being streamed. */
   let paragraph;
   const say = (mark, text) => console.log(`  ${mark} ${text}`);
   for await (const event of run) {
     switch (event.type) {
-      // Live events: for the eye, never stored.
+      // Live events: shown, never stored.
       case "reasoning-start":
         process.stdout.write(paint("gray", "  ~ "));
         paragraph = flow(4, "gray");
@@ -89,7 +89,7 @@ async function show(run) {
         paragraph = undefined;
         break;
       case "model-retry":
-        // The next attempt is a new message; a screen that can, takes the old one away.
+        // The next attempt is a new message; a UI that can should remove the old one.
         paragraph?.end();
         paragraph = undefined;
         say(paint("yellow", "!"), `${event.error.message}; trying again in ${(event.delayMs / 1000).toFixed(1)} s`);
@@ -116,7 +116,7 @@ async function show(run) {
         say(paint("green", "="), `${event.status}${event.error ? `: ${event.error.message}` : ""}`);
         break;
 
-      // Kept events: facts of the log, shown once they are durable.
+      // Kept events: facts in the log, shown once they are durable.
       case "tool.returned":
         say(paint("green", "<"), `${event.toolName} ${JSON.stringify(event.output.value ?? event.output.reason)}`);
         break;
@@ -126,7 +126,7 @@ async function show(run) {
         await run.respond(event.id, { approved: answer.startsWith("y") });
         break;
       }
-      // Everything else a UI may leave alone: a new kind of event never breaks an old loop.
+      // A UI can ignore all other events, so a new kind of event never breaks an old loop.
     }
   }
 }

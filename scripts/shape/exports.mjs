@@ -28,6 +28,15 @@ function commands(manifest) {
   return Object.entries(manifest.bin ?? {}).map(([name, code]) => ({ name, code, source: sourceOf(code) }));
 }
 
+/** What the package imports from itself by a name that each platform resolves for itself. Patterns lead to subpaths. */
+function internalImports(manifest) {
+  return Object.entries(manifest.imports ?? {}).flatMap(([name, targets]) =>
+    Object.values(targets)
+      .filter((code) => !code.includes("*"))
+      .map((code) => ({ name, code, source: sourceOf(code) })),
+  );
+}
+
 const sourceOf = (code) => code?.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts");
 
 /** The doors a room has to the outside: `src/events/index.ts`, `src/stores/file/index.ts`, but not folders inside a room. */
@@ -67,11 +76,17 @@ function commandProblems(folder, { name, code, source }) {
   return isProgram ? [] : [`The command "${name}" needs "#!/usr/bin/env node" as the first line of ${source}.`];
 }
 
+function internalProblems(folder, { name, code, source }) {
+  if (!existsSync(join(folder, source))) return [`"${name}" has no source ${source}.`];
+  return existsSync(join(folder, code)) ? [] : [`"${name}" promises ${code}, which the build does not make.`];
+}
+
 export function checkExports(folder, manifest) {
   const promised = subpaths(manifest);
   const problems = [
     ...promised.flatMap((entry) => exportedProblems(folder, entry)),
     ...commands(manifest).flatMap((command) => commandProblems(folder, command)),
+    ...internalImports(manifest).flatMap((entry) => internalProblems(folder, entry)),
     ...forgottenProblems(folder, manifest),
   ];
   const note = [`${promised.length} subpaths`, ...commands(manifest).map(({ name }) => `command ${name}`)].join(", ");
@@ -95,7 +110,8 @@ export function checkKnipEntries(folder, manifest) {
   const listed = JSON.parse(readFileSync(file, "utf8")).workspaces["."].entry.filter((entry) =>
     entry.startsWith("src/"),
   );
-  const sources = [...subpaths(manifest), ...commands(manifest)].map(({ source }) => source);
+  const entries = [...subpaths(manifest), ...commands(manifest), ...internalImports(manifest)];
+  const sources = entries.map(({ source }) => source);
   const problems = [
     ...sources
       .filter((source) => !listed.includes(source))

@@ -1,57 +1,53 @@
 // Agent: the front door. An agent is its sessions (the same code as without one) and what can be run on them.
 
-import { setMaxListeners } from "node:events";
-import { untilAborted, withGrace } from "../base/abort.ts";
-import { systemClock } from "../base/clock.ts";
-import { BoughError } from "../base/errors.ts";
-import { checkId, randomIds } from "../base/ids.ts";
-import { freezeJson, type JsonObject } from "../base/json.ts";
-import { redactor } from "../base/redact.ts";
+import { allowListeners } from "../base/abort.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
+import { presentOwn } from "../events/present-own.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
-import type { BranchRef } from "../log/store.ts";
 import { StateBag } from "../middleware/index.ts";
-import { defaultRetry } from "../models/index.ts";
-import { notBegun } from "../runs/endings.ts";
 import {
   type AgentSettings,
-  defaultLimits,
-  execute,
   findInterrupted,
   findLeft,
   type InterruptedRun,
   type InterruptOutcome,
   type InterruptRequest,
   interruptRun,
-  type KeptTurn,
-  messagesOf,
   type OutputChoice,
   type OutputOf,
-  Run,
-  type RunControl,
+  type Run,
   type RunInput,
   type RunOptions,
-  type RunResult,
 } from "../runs/index.ts";
-import type { RunWork } from "../runs/run.ts";
 import { resolveBranch } from "../sessions/branches.ts";
 import { loadAtCheckpoint } from "../sessions/checkpoints.ts";
-import { type Context, createContext } from "../sessions/context.ts";
+import { type Context, createContext, deriveContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
-import { type Branch, type BranchInfo, type ForkRequest, latestOnly, type Scope, Sessions } from "../sessions/index.ts";
-import { lazyStore } from "../sessions/open-store.ts";
+import {
+  type Branch,
+  type BranchInfo,
+  type EventPage,
+  type EventQuery,
+  type LogEvent,
+  type OwnedForkRequest,
+  type Scope,
+  Sessions,
+} from "../sessions/index.ts";
+import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
-import { checkAgentOptions, checkRunOptions, isSignal } from "./check-options.ts";
+import type { BranchHandle, SessionHandle } from "../wire/index.ts";
+import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
+import { Launcher } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
-import { type AgentBase, checkLimits, checkOptions, planRun, prepareBase, toolSets } from "./plan.ts";
+import { presentPage, subscribeOwn } from "./own-events.ts";
+import { checkOptions, toolSets } from "./plan.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
 import { isOfTenant, missingFrom } from "./request.ts";
+import { settingsOf } from "./settings.ts";
 import { BackgroundTasks } from "./tasks.ts";
-
-/** Events of one type, or of all for `"*"`. */
-export type EventOf<Type extends BoughEvent["type"] | "*"> = Type extends "*"
-  ? BoughEvent
-  : Extract<BoughEvent, { type: Type }>;
+import type { EventOf, HandleEvent, TypeOf } from "./typed-events.ts";
 
 /** A turn that was left open, and the run that took it up, if one did. */
 export interface RecoveredRun extends InterruptedRun {
@@ -60,22 +56,11 @@ export interface RecoveredRun extends InterruptedRun {
   readonly isGivenUp?: true;
 }
 
-/** Where a run takes place. */
-interface Place {
-  readonly context: Context;
-  readonly ref: BranchRef;
-}
-
-/** What a run is begun with. */
-interface Launch {
-  readonly scope: Promise<Place>;
-  readonly input: RunInput | undefined;
-  readonly options: RunOptions;
-  readonly fallback: "park" | undefined;
-}
+/** The context that an agent works with, for what else in this process works on its store. */
+export let contextOf: (agent: Agent) => Context;
 
 /** An agent: runs on sessions and branches, and all that can be done with those. */
-export class Agent<RunContext = unknown> extends Sessions {
+export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   readonly id: string | undefined;
   readonly name: string | undefined;
   /** The names of the models that a run can choose. */
@@ -85,21 +70,20 @@ export class Agent<RunContext = unknown> extends Sessions {
   readonly #settings: AgentSettings;
   readonly #hub: Hub;
   readonly #tasks = new BackgroundTasks();
-  /** Runs that are not over, and where they take place. */
-  readonly #active = new Map<string, { run: Run; scope: Promise<Place> }>();
+  readonly #launcher: Launcher;
   readonly #recovering: Recovering;
   readonly #leaving = new AbortController();
-  #isClosed = false;
-  #base: AgentBase | undefined;
-  #preparing: Promise<AgentBase> | undefined;
 
-  /** Use `createAgent`. */
-  constructor(options: AgentOptions<RunContext>) {
+  static {
+    contextOf = (agent) => agent.#context;
+  }
+
+  /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
+  constructor(options: AgentOptions<RunContext>, shared?: Context) {
     checkOptions(options);
     checkAgentOptions(options);
-    const { clock = systemClock, ids = randomIds, owner, id, name, cacheBytes } = options;
-    const own = { ...(owner && { owner }), ...(cacheBytes !== undefined && { cacheBytes }) };
-    const context = createContext(lazyStore(options.store, { clock }), { clock, ids, ...own });
+    const { id, name } = options;
+    const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
     super(context);
     this.id = id;
     this.name = name;
@@ -107,22 +91,24 @@ export class Agent<RunContext = unknown> extends Sessions {
     this.#options = options;
     this.#context = context;
     // Every question that waits listens to it.
-    setMaxListeners(0, this.#leaving.signal);
+    allowListeners(this.#leaving.signal);
     this.#hub = new Hub({ onError: (error) => this.#warn("A subscriber of a Bough agent failed:", error) });
     this.#settings = settingsOf(options, {
-      clock,
+      clock: context.clock,
       hub: this.#hub,
       tasks: this.#tasks,
       leaving: this.#leaving.signal,
     });
+    const warn = (...words: unknown[]) => this.#warn(...words);
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, warn });
     this.#recovering = new Recovering({
       context,
       settings: this.#settings,
-      isActive: (runId) => this.#active.has(runId),
+      isActive: (runId) => this.#launcher.isActive(runId),
       isOwn: (left) => left.agentId === id && isOfTenant(options.tenant, left),
       missing: (left, run) => missingFrom(options, left, run),
-      run: (run, fallback) => this.#launch(undefined, run, fallback),
-      warn: (...words) => this.#warn(...words),
+      run: (run, fallback) => this.#launcher.launch(undefined, run, { fallback }),
+      warn,
     });
   }
 
@@ -138,29 +124,25 @@ export class Agent<RunContext = unknown> extends Sessions {
   run<Output extends OutputChoice>(
     input: RunInput | undefined,
     options: RunOptions<Output, RunContext> & { output: Output },
-  ): Run<OutputOf<Output>>;
-  run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext>): Run;
-  run(input?: RunInput, options: RunOptions = {}): Run {
-    return this.#launch(input, options);
+  ): Run<OutputOf<Output>, Event>;
+  run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext> | string): Run<unknown, Event>;
+  run(input?: RunInput, options: RunOptions | string = {}): Run<never, Event> {
+    const asked = typeof options === "string" ? { sessionId: options } : options;
+    return this.#launcher.launch(input, asked) as Run<never, never>;
   }
 
-  /** `fallback` is for questions where neither the caller nor the turn says what to do with them. */
-  #launch(input: RunInput | undefined, options: RunOptions, fallback?: "park"): Run {
-    const scope = this.#scopeOf(options);
-    const work: RunWork<never> = {
-      start: (control) => this.#start({ scope, input, options, fallback }, control),
-      respond: async (interactionId, answer) => {
-        const { context, ref } = await scope;
-        await new Sessions(context).answer(ref, interactionId, answer);
-      },
-    };
-    const onUnread = (error: unknown) => this.#warn("A run failed, and nothing reads its result:", error);
-    const signal = isSignal(options?.signal) ? options.signal : undefined;
-    const run = new Run(this.#context.ids.next(), work, signal, onUnread);
-    const { runId } = run;
-    this.#active.set(runId, { run, scope });
-    void run.whenOver().then(() => this.#active.delete(runId));
-    return run;
+  /** The handle of a branch: a session's "main", or the branch named. Nothing is read yet. */
+  branch(scope: Scope): BranchHandle<HandleEvent<Event>> {
+    return new LocalBranch(this.#handles, scope) as BranchHandle<unknown> as BranchHandle<HandleEvent<Event>>;
+  }
+
+  get #handles(): HandleSource {
+    return { agent: this as unknown as HandleHost, context: this.#context, events: this.#settings.events };
+  }
+
+  /** The handle of a session. Nothing is read yet. */
+  session(sessionId: string): SessionHandle<HandleEvent<Event>> {
+    return new LocalSession(this.#handles, sessionId) as SessionHandle<unknown> as SessionHandle<HandleEvent<Event>>;
   }
 
   /**
@@ -174,13 +156,14 @@ export class Agent<RunContext = unknown> extends Sessions {
     answer: JsonObject,
     options: RunOptions = {},
   ): Promise<Run | undefined> {
+    checkRunOptions(options);
     const { by } = options;
     const ref = await resolveBranch(this.#context, scope);
     await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
     const left = await findLeft(this.#context, ref);
     if (!left || left.waitingFor.length > 0) return undefined;
     const missing = missingFrom(this.#options, left, options);
-    if (missing.length === 0) return this.#launch(undefined, { ...options, ...ref });
+    if (missing.length === 0) return this.#launcher.launch(undefined, { ...options, ...ref });
     this.#warn(`A turn has its answer and waits for a run that passes ${missing.join(", ")} again:`, { ...ref });
     return undefined;
   }
@@ -191,6 +174,7 @@ export class Agent<RunContext = unknown> extends Sessions {
    * (`missing` names it) are only listed; those of another tenant are left out.
    */
   async recover(options: RecoveryOptions & { sessionId?: string; resume?: boolean } = {}): Promise<RecoveredRun[]> {
+    checkCall("recover", options);
     const { sessionId, resume = true } = options;
     const found = await findInterrupted(this.#context, sessionId === undefined ? {} : { sessionId });
     const own = found.filter((left) => isOfTenant(this.#options.tenant, left));
@@ -209,6 +193,7 @@ export class Agent<RunContext = unknown> extends Sessions {
    * are left for whoever can answer them, unless `run` says otherwise.
    */
   keepRecovering(options: KeepRecoveringOptions = {}): () => Promise<void> {
+    checkCall("keepRecovering", options);
     return this.#recovering.start(options);
   }
 
@@ -217,8 +202,9 @@ export class Agent<RunContext = unknown> extends Sessions {
    * left open, or waits for an answer, is ended.
    */
   async interrupt(scope: Scope, request: InterruptRequest = {}): Promise<InterruptOutcome> {
+    checkCall("interrupt", request);
     const ref = await resolveBranch(this.#context, scope);
-    const run = await this.#findRun(ref, request.runId);
+    const run = await this.#launcher.find(ref, request.runId);
     if (run) {
       await run.interrupt(request.reason);
       const { runId } = run;
@@ -229,30 +215,30 @@ export class Agent<RunContext = unknown> extends Sessions {
     return interruptRun(this.#context, ref, request);
   }
 
-  /** The run of this process that works on a branch, or is about to. */
-  async #findRun(ref: BranchRef, runId: string | undefined): Promise<Run | undefined> {
-    if (this.#active.size === 0) return undefined;
-    const wanted = runId ?? (await this.#context.views.load(ref)).view.open?.runs.at(-1)?.runId;
-    for (const { run, scope } of this.#active.values()) {
-      if (wanted !== undefined && run.runId !== wanted) continue;
-      const place = await scope.catch(() => undefined);
-      const isHere = place?.ref.sessionId === ref.sessionId && place.ref.branchId === ref.branchId;
-      if (isHere && place.context === this.#context) return run;
-    }
-    return undefined;
+  /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
+  subscribe<Type extends TypeOf<Event> | "*">(
+    type: Type,
+    handler: (event: EventOf<Type, Event>) => unknown,
+  ): () => void {
+    return subscribeOwn(this.#hub, this.#settings.events, type, handler as Subscriber);
   }
 
-  /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
-  subscribe<Type extends BoughEvent["type"] | "*">(type: Type, handler: (event: EventOf<Type>) => unknown): () => void {
-    return this.#hub.subscribe(type, handler as Subscriber);
+  /** A page of the branch's events, those that the program defined under their own types. */
+  override async events(scope: Scope, options?: EventQuery): Promise<EventPage> {
+    return presentPage(this.#settings.events, await super.events(scope, options));
+  }
+
+  /** Every event after a position, likewise, and then those to come. */
+  override async *watch(scope: Scope, options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<LogEvent> {
+    for await (const event of super.watch(scope, options)) yield presentOwn(this.#settings.events, event);
   }
 
   /** A new branch that shares this one's log up to a point, as the fork hooks of the agent's middleware want it. */
-  override async forkBranch(request: ForkRequest): Promise<BranchInfo> {
-    const { pipeline } = await this.#prepared();
+  override async forkBranch(scope: Scope, request: OwnedForkRequest = {}): Promise<BranchInfo> {
+    const { pipeline } = await this.#launcher.prepared();
     const { beforeFork } = pipeline;
-    if (!beforeFork) return super.forkBranch(request);
-    return forkBranch(this.#context, request, async (plan) => {
+    if (!beforeFork) return super.forkBranch(scope, request);
+    return forkBranch(this.#context, scope, request, async (plan) => {
       const state = this.#forkState(plan);
       const context = { ...plan, state, metadata: plan.metadata };
       await beforeFork(context);
@@ -266,12 +252,14 @@ export class Agent<RunContext = unknown> extends Sessions {
     checkpointId: string,
     options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
   ): Promise<Branch> {
-    return loadAtCheckpoint(this.#context, scope, checkpointId, options, (request) => this.forkBranch(request));
+    return loadAtCheckpoint(this.#context, scope, checkpointId, options, (source, request) =>
+      this.forkBranch(source, request),
+    );
   }
 
   /** Whether nothing is under way: no run, no background work, no turn that is about to be taken up. */
   get isIdle(): boolean {
-    return this.#active.size === 0 && this.#tasks.isIdle && this.#recovering.isIdle;
+    return this.#launcher.isIdle && this.#tasks.isIdle && this.#recovering.isIdle;
   }
 
   /** When the first turn that waits for an answer goes on without one, as far as `keepRecovering` has seen; else infinite. */
@@ -287,9 +275,7 @@ export class Agent<RunContext = unknown> extends Sessions {
   override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
     await this.#recovering.stop();
     this.#leaving.abort();
-    if (drainMs > 0) await this.#drain(drainMs);
-    this.#isClosed = true;
-    await Promise.all([...this.#active.values()].map(({ run }) => run.park()));
+    await this.#launcher.close({ drainMs });
     await this.#tasks.close();
     for (const source of toolSets(this.#options.tools)) {
       if (typeof source.close === "function") await source.close();
@@ -297,78 +283,9 @@ export class Agent<RunContext = unknown> extends Sessions {
     await super.close();
   }
 
-  async #drain(drainMs: number): Promise<void> {
-    const over = new AbortController();
-    const ended = async () => {
-      while (this.#active.size > 0) await Promise.all([...this.#active.values()].map(({ run }) => run.whenOver()));
-    };
-    await Promise.race([ended(), this.#context.clock.sleep(drainMs, over.signal)]);
-    over.abort();
-  }
-
-  async #start({ scope, input, options, fallback }: Launch, control: RunControl): Promise<RunResult<never>> {
-    // Every tool of a batch listens to it, so that many listeners are no leak.
-    setMaxListeners(0, control.controller.signal);
-    const { context, ref } = await scope;
-    if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
-    const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
-    const agent = { options: this.#options, settings: this.#settings, base };
-    const planFor = (kept?: KeptTurn) => planRun(agent, options, { kept, fallback });
-    const messages = input === undefined ? undefined : messagesOf(input);
-    if (options.signal?.aborted) throw notBegun();
-    const result = await execute({ context, settings: this.#settings, planFor, ref, input: messages, control });
-    return result as RunResult<never>;
-  }
-
-  /** Where a run takes place; without a scope, on a session of its own that goes with it. */
-  async #scopeOf(options: RunOptions): Promise<Place> {
-    checkRunOptions(options);
-    const { sessionId, branchId, branch, questions } = options;
-    if (branch) return { context: this.#context, ref: refOf(branch) };
-    if (sessionId !== undefined) {
-      const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
-      return { context: this.#context, ref: await resolveBranch(this.#context, scope) };
-    }
-    if (branchId !== undefined)
-      throw new BoughError("invalid_argument", "A branch is named together with its session.");
-    if (questions === "park")
-      throw new BoughError("invalid_argument", "A run without a session can't be parked: nobody could resume it.");
-    const { clock, ids } = this.#context;
-    const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
-    const { id } = await new Sessions(context).createSession();
-    return { context, ref: { sessionId: id, branchId: "main" } };
-  }
-
   #warn(...words: unknown[]): void {
     const { logger = console } = this.#options;
     logger.warn(...words);
-  }
-
-  #prepared(): Promise<AgentBase> {
-    this.#preparing ??= prepareBase(this.#options, this.#settings).then(
-      (base) => {
-        this.#base = base;
-        return base;
-      },
-      (error) => {
-        // A tool source that was not there may be there next time.
-        this.#preparing = undefined;
-        throw error;
-      },
-    );
-    return this.#preparing;
-  }
-
-  /** A tool source that never answers holds no run up that is called off meanwhile. */
-  async #preparedFor(signal: AbortSignal): Promise<AgentBase> {
-    const grace = withGrace(signal, this.#context.clock);
-    try {
-      return await untilAborted(grace.signal, this.#prepared());
-    } catch (error) {
-      throw grace.signal.aborted ? notBegun() : error;
-    } finally {
-      grace.stop();
-    }
   }
 
   #forkState({ sessionId, state }: ForkPlan): StateBag {
@@ -380,30 +297,4 @@ export class Agent<RunContext = unknown> extends Sessions {
       declared: [],
     });
   }
-}
-
-function refOf({ sessionId, id: branchId }: NonNullable<RunOptions["branch"]>): BranchRef {
-  checkId(sessionId, "session");
-  checkId(branchId, "branch");
-  return { sessionId, branchId };
-}
-
-function settingsOf(
-  options: AgentOptions,
-  own: Pick<AgentSettings, "clock" | "hub" | "tasks" | "leaving">,
-): AgentSettings {
-  const { id, name, limits, retry, durable, persistAfterTurn = true, leaseMs = 30_000, random = Math.random } = options;
-  const { onIterations: _onIterations, ...numbers } = limits ?? {};
-  return {
-    ...own,
-    // Every event has it.
-    stamp: freezeJson({ ...(id && { id }), ...(name && { name }), chain: [name ?? id ?? "agent"], depth: 0 }),
-    random,
-    limits: checkLimits({ ...defaultLimits, ...numbers }),
-    retry: { ...defaultRetry, ...retry },
-    persistAfterTurn,
-    leaseMs,
-    redact: redactor(options.redact),
-    ...(durable && { durable: { retention: latestOnly(), ...durable } }),
-  };
 }

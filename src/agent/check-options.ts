@@ -19,8 +19,9 @@ import {
 } from "../base/options.ts";
 import type { RunIdentity } from "../events/index.ts";
 import type { ModelSettings, RetryPolicy } from "../models/index.ts";
-import type { Durable, Limits, RunConfig, RunOptions, Tightening } from "../runs/index.ts";
+import type { Durable, InterruptRequest, Limits, RunConfig, RunOptions, Tightening } from "../runs/index.ts";
 import type { AgentOptions } from "./options.ts";
+import type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
 
 const middleware: OptionCheck = {
   fits: (value) => Array.isArray(value) && value.every((each) => isObject(each) && typeof each.name === "string"),
@@ -82,6 +83,12 @@ const retryTable = optionTable<RetryPolicy>({ attempts: anything, baseMs: number
 const durableTable = optionTable<Durable>({ checkpoints: anything, retention: anything, pendingWrites: flag });
 const permissionTable = optionTable<NonNullable<AgentOptions["permissions"]>>({ mode: permissionMode, tools: object });
 
+/** The option `events` of an agent or a server. */
+export const ownEventList: OptionCheck = {
+  fits: (value) => Array.isArray(value) && value.every((each) => isObject(each) && typeof each.is === "function"),
+  wanted: "a list of events made by defineEvent",
+};
+
 const agentTable = optionTable<AgentOptions>({
   id: text,
   name: text,
@@ -92,6 +99,7 @@ const agentTable = optionTable<AgentOptions>({
   },
   context: { fits: (value) => "~standard" in Object(value), wanted: "a Standard Schema, such as zod's" },
   tenant: text,
+  events: ownEventList,
   instructions: text,
   tools: toolSets,
   store: anything,
@@ -102,6 +110,7 @@ const agentTable = optionTable<AgentOptions>({
   permissions: object,
   retry: object,
   settings: object,
+  promptCaching: flag,
   telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
   leaseMs: anything,
   redact: {
@@ -176,6 +185,34 @@ export function checkRunOptions(options: RunOptions): void {
   if (sessionId !== undefined && sessionId !== held.sessionId) throw otherPlace("sessionId", sessionId, held.sessionId);
   if (branchId !== undefined && branchId !== held.id) throw otherPlace("branchId", branchId, held.id);
 }
+
+// Infinity is a period, too: never again.
+const period: OptionCheck = {
+  fits: (value) => typeof value === "number" && value >= 0,
+  wanted: "a number of milliseconds",
+};
+const recovery: OptionChecks<RecoveryOptions> = { attempts: anything, run: object };
+const recoverTable = optionTable<RecoveryOptions & { sessionId?: string; resume?: boolean }>({
+  ...recovery,
+  sessionId: text,
+  resume: flag,
+});
+const keepRecoveringTable = optionTable<KeepRecoveringOptions>({
+  ...recovery,
+  everyMs: period,
+  scanEveryMs: period,
+  parallelRuns: anything,
+});
+const interruptTable = optionTable<InterruptRequest>({ runId: text, reason: text });
+
+/** Refuses what `recover`, `keepRecovering` and `interrupt` can't be told (`invalid_argument`). */
+export function checkCall(name: keyof typeof callTables, options: unknown): void {
+  checkOptions(`The options of ${name}`, options, callTables[name]);
+  const { run } = options as RecoveryOptions;
+  if (run && name !== "interrupt") checkRunOptions(run);
+}
+
+const callTables = { recover: recoverTable, keepRecovering: keepRecoveringTable, interrupt: interruptTable };
 
 /** Whether it can be listened to: what is none is refused with the other options. */
 export function isSignal(value: unknown): value is AbortSignal {

@@ -1,12 +1,16 @@
 // The front door: options in, a wired agent out.
 
+import type { EventFrom, OwnEventDefinition } from "../events/index.ts";
+import type { ToolSet } from "../tools/index.ts";
 import { Agent } from "./agent.ts";
 import type { AgentOptions } from "./options.ts";
+import type { AgentEvent } from "./typed-events.ts";
 
-export { Agent, type EventOf, type RecoveredRun } from "./agent.ts";
+export { Agent, type RecoveredRun } from "./agent.ts";
 export { AgentBuilder } from "./builder.ts";
 export type { AgentOptions, ContextSchema } from "./options.ts";
 export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
+export type { AgentEvent, EventOf } from "./typed-events.ts";
 
 /**
  * An agent on a store. Nothing is opened before it is used.
@@ -18,6 +22,10 @@ export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
  *   if (event.type === "text-delta") process.stdout.write(event.text);
  * }
  */
-export function createAgent<Context = unknown>(options: AgentOptions<Context>): Agent<Context> {
-  return new Agent(options);
+export function createAgent<
+  Context = unknown,
+  Tools extends ToolSet = ToolSet,
+  const Events extends readonly OwnEventDefinition[] = readonly [],
+>(options: AgentOptions<Context, Tools, Events>): Agent<Context, AgentEvent<Tools> | EventFrom<Events[number]>> {
+  return new Agent(options as AgentOptions<Context>);
 }

@@ -3,6 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
 import type { Redact } from "../base/redact.ts";
+import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
@@ -18,7 +19,12 @@ export interface ContextSchema<Context = unknown> {
   };
 }
 
-export interface AgentOptions<Context = unknown> {
+/** What an agent is made of. */
+export interface AgentOptions<
+  Context = unknown,
+  Tools extends ToolSet = ToolSet,
+  Events extends readonly OwnEventDefinition[] = readonly OwnEventDefinition[],
+> {
   /** Kept with every turn, so that a recovery finds the agent's own. */
   readonly id?: string;
   readonly name?: string;
@@ -30,9 +36,11 @@ export interface AgentOptions<Context = unknown> {
   readonly context?: ContextSchema<Context>;
   /** The tenant whose turns the agent begins and takes up; it never takes up another one's. Default: any. */
   readonly tenant?: string;
+  /** Event types of the program, made by `defineEvent`; tools and hooks emit them. */
+  readonly events?: Events;
   readonly instructions?: string;
   /** By name; sources such as MCP servers stand beside sets in a list. */
-  readonly tools?: ToolSet | readonly (ToolSet | ToolSource)[];
+  readonly tools?: Tools | readonly (ToolSet | ToolSource)[];
   /** A store, a directory, or a URL (`sqlite:./bough.db`); in memory when nothing is said. */
   readonly store?: Store | string;
   /** Whether a turn is saved as it completes (default), or waits for `saveSessionAndBranch`. */
@@ -50,6 +58,11 @@ export interface AgentOptions<Context = unknown> {
   readonly retry?: Partial<RetryPolicy>;
   /** Settings of every model call; a run's own go before them. */
   readonly settings?: ModelSettings;
+  /**
+   * Whether prompts carry hints for the provider's cache (default true): breakpoints for Anthropic's models, a key for OpenAI.
+   * Breakpoints and keys of your own in `providerOptions` are used in their place.
+   */
+  readonly promptCaching?: boolean;
   /** OpenTelemetry spans when `@opentelemetry/api` has a provider (default), with or without the texts, or none. */
   readonly telemetry?: boolean | { readonly recordContent: boolean };
   /** How long a branch is held without a sign of life (default 30 s). */

@@ -7,6 +7,7 @@ import type { BranchRef } from "../log/store.ts";
 import { type AgentSettings, type InterruptedRun, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
 import type { Context } from "../sessions/context.ts";
 
+/** How turns that were left open are resumed. */
 export interface RecoveryOptions {
   /** How often a turn is taken up of which nothing comes (default 5); then it is left alone. */
   readonly attempts?: number;
@@ -14,6 +15,7 @@ export interface RecoveryOptions {
   readonly run?: RunOptions;
 }
 
+/** How often and which turns an agent recovers in the background. */
 export interface KeepRecoveringOptions extends RecoveryOptions {
   /** How often claims are looked at (default 250 ms, spread a little). */
   readonly everyMs?: number;

@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.ts";
+import { nodeModule } from "./node.ts";
 
-/** The work's result, or the signal's reason as soon as it aborts: work that ignores its signal holds nobody up. */
+/** The work's result, or the signal's reason as soon as it aborts. Work that ignores its signal cannot block the caller. */
 export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -13,8 +14,8 @@ export function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Prom
 }
 
 /**
- * Why work is called off: what a signal's `reason` is. An error, because that is what libraries that listen to signals
- * expect, and one of the name that they know.
+ * Why work is cancelled: the `reason` of a signal. It is an error with the name "AbortError", because libraries that listen
+ * to signals expect that.
  */
 export class AbortReason extends Error {
   override readonly name = "AbortError";
@@ -24,10 +25,10 @@ export function isPromise<T>(value: T): value is T & PromiseLike<Awaited<T>> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** How long, after a run is called off, what should still come to its end is waited for. */
+/** How long to wait, after a run is cancelled, for work that should still finish. */
 export const graceMs = 1000;
 
-/** A signal that aborts `graceMs` after another one, unless it is stopped before. */
+/** A signal that aborts `graceMs` after another one, unless it is stopped first. */
 export function withGrace(signal: AbortSignal, clock: Clock): { readonly signal: AbortSignal; stop(): void } {
   const [late, over] = [new AbortController(), new AbortController()];
   const wait = async () => {
@@ -37,4 +38,9 @@ export function withGrace(signal: AbortSignal, clock: Clock): { readonly signal:
   if (signal.aborted) void wait();
   else signal.addEventListener("abort", wait, { once: true, signal: over.signal });
   return { signal: late.signal, stop: () => over.abort() };
+}
+
+/** Many listeners are no leak here; Node would warn of one. */
+export function allowListeners(signal: AbortSignal): void {
+  nodeModule<typeof import("node:events")>("node:events")?.setMaxListeners(0, signal);
 }

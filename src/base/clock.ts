@@ -1,17 +1,17 @@
-/** Where time comes from. Injected, so that every race and every lease can be replayed. */
+/** The source of time. Injected, so that tests can replay every race and every lease. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Resolves after `ms`, or as soon as the signal aborts (never rejects: the caller looks at the signal). */
+  /** Resolves after `ms`, or as soon as the signal aborts. Never rejects: the caller checks the signal. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /**
-   * Calls `ring` after `ms`, unless what is returned is called first. For what is nearly always called off: a signal would
-   * cost more than the timer. A clock without it is asked to `sleep`.
+   * Calls `ring` after `ms`, unless the returned function is called first. Meant for timers that are nearly always
+   * cancelled: a signal would cost more than the timer. A clock without it uses `sleep`.
    */
   alarm?(ms: number, ring: () => void): () => void;
 }
 
-/** Calls `ring` after `ms` of this clock; what is returned calls that off. */
+/** Calls `ring` after `ms` of this clock; the returned function cancels it. */
 export function alarm(clock: Clock, ms: number, ring: () => void): () => void {
   if (clock.alarm) return clock.alarm(ms, ring);
   const off = new AbortController();

@@ -1,4 +1,4 @@
-// One error class with a closed set of codes. Whoever throws decides the data and whether trying again can help.
+// One error class with a closed set of codes. The code that throws decides the data and whether a retry can help.
 
 /** Every code a `BoughError` can carry. */
 export type ErrorCode =
@@ -13,9 +13,7 @@ export type ErrorCode =
   | "branch_has_children"
   | "message_not_on_branch"
   | "position_not_on_branch"
-  | "turn_not_open"
   | "turn_open"
-  | "nothing_to_save"
   | "nothing_to_resume"
   | "request_incomplete"
   | "turn_foreign"
@@ -35,6 +33,7 @@ export type ErrorCode =
   | "no_answer"
   | "run_failed"
   | "model_failed"
+  | "context_overflow"
   | "output_invalid"
   | "store_closed"
   | "store_locked"
@@ -49,7 +48,7 @@ export type ErrorCode =
 
 const brand = Symbol.for("bough.error");
 
-/** The only error Bough throws on purpose: a code, a sentence, its data, and whether a retry can succeed. */
+/** The only error Bough throws on purpose: a code, a message, data, and whether a retry can succeed. */
 export class BoughError<Code extends string = ErrorCode> extends Error {
   override readonly name: string = "BoughError";
   readonly code: Code;

@@ -1,7 +1,7 @@
 import { BoughError } from "./errors.ts";
 import { isWellFormed } from "./json.ts";
 
-/** Where new ids come from. Ids are unique; nothing is ever ordered by them. */
+/** The source of new ids. Ids are unique; nothing is ever ordered by them. */
 export interface Ids {
   next(): string;
 }

@@ -1,8 +1,11 @@
 // What may be stored as JSON, and how it is patched. Everything that enters Bough passes checkJson once, at the door.
 
+import { utf8Length } from "./bytes.ts";
 import { BoughError } from "./errors.ts";
 
+/** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+/** A JSON object. */
 export type JsonObject = { [key: string]: Json };
 
 export interface JsonLimits {
@@ -14,11 +17,17 @@ export interface JsonLimits {
 
 /** The one key that is not an ordinary property when it is copied. */
 const unsafeKeys = new Set(["__proto__"]);
-/** Patches are merged by whoever uses them, and not everybody merges with care. */
+/** Callers merge patches themselves, and not all of them merge safely. */
 const unsafeInPatches = new Set(["__proto__", "constructor", "prototype"]);
 
 /** A fact: deep enough for any tool's output, shallow enough that V8 can always write it out again. */
 export const factLimits: JsonLimits = { depth: 64, bytes: 8 * 1024 * 1024, forbidden: unsafeKeys };
+/** What stands inside a fact, such as a tool's output: the fact around it is one level, and needs room for ids and names. */
+export const outputLimits: JsonLimits = {
+  ...factLimits,
+  depth: factLimits.depth - 1,
+  bytes: factLimits.bytes - 64 * 1024,
+};
 /** Metadata and state are copied into listings, so they stay small. */
 export const metadataLimits: JsonLimits = { depth: 16, bytes: 64 * 1024, forbidden: unsafeInPatches };
 
@@ -41,7 +50,7 @@ export function writeJson(value: Json, what: string, limits: JsonLimits): string
 
 /** The same for a merge patch or a record: an object. Returns a copy that shares nothing with it. */
 export function checkedObject(value: unknown, what: string, limits: JsonLimits): JsonObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) invalid(what, "it is no object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) invalid(what, "it must be an object");
   const own = ownJson(value, what, limits) as JsonObject;
   writeJson(own, what, limits);
   return own;
@@ -102,7 +111,7 @@ function alone(text: string): string {
 }
 
 /**
- * A merge patch one level deep: keys are added or overwritten, `null` removes, `undefined` says nothing. Returns a new
+ * A merge patch one level deep: keys are added or overwritten, `null` removes, `undefined` is ignored. Returns a new
  * object.
  */
 export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
@@ -194,12 +203,6 @@ export function searchText(value: Json): string {
 export function isWellFormed(text: string): boolean {
   // Every engine that runs this has the method; the library level of the types does not.
   return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
-}
-
-const encoder = new TextEncoder();
-
-function utf8Length(text: string): number {
-  return encoder.encode(text).length;
 }
 
 function invalid(what: string, why: string): never {

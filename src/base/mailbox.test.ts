@@ -21,7 +21,7 @@ function filled(...items: string[]): Mailbox<string> {
   return mailbox;
 }
 
-describe("M1: reading", () => {
+describe("Mailbox-1: reading", () => {
   test("gives items in the order written, those from before and those from after it began, and then the end", async () => {
     const mailbox = new Mailbox<number>();
     mailbox.push(1);
@@ -38,7 +38,7 @@ describe("M1: reading", () => {
     const mailbox = new Mailbox<number>();
     mailbox.close();
     await readAll(mailbox);
-    expect(() => mailbox[Symbol.asyncIterator]()).toThrow(/read once/);
+    expect(() => mailbox[Symbol.asyncIterator]()).toThrow(/only once/);
   });
 
   test("several reads may wait at once; each gets its own item, and each the end", async () => {
@@ -96,7 +96,7 @@ describe("M1: reading", () => {
   });
 });
 
-describe("M2, M3: past the limit", () => {
+describe("Mailbox-2, Mailbox-3: past the limit", () => {
   test("nothing is merged or lost before it", async () => {
     const mailbox = filled("a1", "a2", "a3");
     mailbox.close();

@@ -1,21 +1,21 @@
 // Mailbox: what one reader has yet to read. The writer never waits for the reader, and what waits stays bounded.
-//   M1. It is read once, in the order in which it was written; a reader that leaves ends it.
-//   M2. Past the limit, an item is merged with the newest one if it can be; otherwise those that wait are merged with their
+//   Mailbox-1. It is read once, in the order in which it was written; a reader that leaves ends it.
+//   Mailbox-2. Past the limit, an item is merged with the newest one if it can be; otherwise those that wait are merged with their
 //       neighbours; and only when that makes no room, the oldest that may be lost goes.
-//   M3. Items that may not be lost stay, also past the limit.
+//   Mailbox-3. Items that may not be lost stay, also past the limit.
 
 import { BoughError } from "./errors.ts";
 
 export interface MailboxOptions<T> {
   /** From how many waiting items on they are merged or dropped (default 1,024). */
   readonly limit?: number;
-  /** Two neighbours in one, when nothing is lost by it. */
+  /** Merges two neighbours into one, when that loses nothing. */
   readonly merge?: (before: T, after: T) => T | undefined;
   /** Whether an item may be lost. */
   readonly droppable?: (item: T) => boolean;
-  /** Tells the reader, before its next item, how many it missed. */
+  /** Adds to the reader's next item how many items it missed. */
   readonly notice?: (next: T, count: number) => T;
-  /** Told once when the reader is done: at the end, or because it left. */
+  /** Called once when the reader is done: at the end, or because it left. */
   readonly onLeft?: () => void;
 }
 
@@ -39,7 +39,7 @@ export class Mailbox<T> implements AsyncIterable<T> {
   #state: "open" | "closed" | "left" = "open";
   #failure: { error: unknown } | undefined;
   #isTaken = false;
-  /** Items lost that the reader has not been told of. */
+  /** Dropped items that the reader does not know of yet. */
   #dropped = 0;
 
   constructor(options: MailboxOptions<T> = {}) {
@@ -48,12 +48,12 @@ export class Mailbox<T> implements AsyncIterable<T> {
     this.#manyFresh = this.#limit;
   }
 
-  /** Whether nobody reads, and nobody will. */
+  /** Whether the reader left, so that no one will read. */
   get isLeft(): boolean {
     return this.#state === "left";
   }
 
-  /** Whether somebody reads it, or has. */
+  /** Whether it has, or had, a reader. */
   get isTaken(): boolean {
     return this.#isTaken;
   }
@@ -80,7 +80,8 @@ export class Mailbox<T> implements AsyncIterable<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    if (this.#isTaken) throw new BoughError("invalid_argument", "This stream is read already; it can be read once.");
+    if (this.#isTaken)
+      throw new BoughError("invalid_argument", "This stream already has a reader; it can be iterated only once.");
     this.#isTaken = true;
     return {
       next: () => this.#next(),
@@ -91,7 +92,7 @@ export class Mailbox<T> implements AsyncIterable<T> {
     };
   }
 
-  /** Nobody will read: what waits goes, and nothing more is kept. */
+  /** Ends reading: waiting items are dropped, and no more are kept. */
   leave(): void {
     if (this.#state === "left") return;
     this.#state = "left";
@@ -136,7 +137,7 @@ export class Mailbox<T> implements AsyncIterable<T> {
     for (const { resolve, reject } of readers) this.#end().then(resolve, reject);
   }
 
-  /** M2. Whether the item is already taken care of. */
+  /** Mailbox-2. Whether the item is already taken care of. */
   #makeRoom(item: T): boolean {
     const { merge, droppable } = this.#options;
     const merged = merge?.(this.#waiting.at(-1)!, item);

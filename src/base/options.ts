@@ -3,7 +3,7 @@
 
 import { BoughError } from "./errors.ts";
 
-/** Whether a value will do, and what is wanted when it won't. */
+/** Tests a value, and names what is wanted when it does not fit. */
 export interface OptionCheck {
   readonly fits: (value: unknown) => boolean;
   readonly wanted: string;
@@ -35,7 +35,7 @@ export function checkOptions(whose: string, given: unknown, table: OptionTable, 
   }
 }
 
-/** Refuses keys that differ from known ones in their spelling only; others may be there for somebody else. */
+/** Refuses misspellings of known keys; other keys may belong to another reader of the object. */
 export function checkSpelling(whose: string, given: unknown, table: OptionTable): void {
   if (!isObject(given)) return;
   for (const key of Object.keys(given)) {
@@ -44,7 +44,7 @@ export function checkSpelling(whose: string, given: unknown, table: OptionTable)
 }
 
 export const anything: OptionCheck = { fits: () => true, wanted: "anything" };
-export const text: OptionCheck = { fits: (value) => typeof value === "string", wanted: "a text" };
+export const text: OptionCheck = { fits: (value) => typeof value === "string", wanted: "a string" };
 export const flag: OptionCheck = { fits: (value) => typeof value === "boolean", wanted: "true or false" };
 export const number: OptionCheck = { fits: Number.isFinite, wanted: "a number" };
 export const whole: OptionCheck = { fits: Number.isInteger, wanted: "an integer" };
@@ -52,7 +52,7 @@ export const fn: OptionCheck = { fits: (value) => typeof value === "function", w
 export const object: OptionCheck = { fits: isObject, wanted: "an object" };
 export const texts: OptionCheck = {
   fits: (value) => Array.isArray(value) && value.every((each) => typeof each === "string"),
-  wanted: "a list of texts",
+  wanted: "a list of strings",
 };
 
 export function oneOf(...values: readonly string[]): OptionCheck {
@@ -67,7 +67,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 function unknownKey(whose: string, where: string, key: string, table: OptionTable): BoughError {
   const meant = near(key, table);
   const keys = [...table.keys()].join(", ");
-  const advice = meant === undefined ? `It may have: ${keys}.` : `Did you mean "${meant}"?`;
+  const advice = meant === undefined ? `Known keys: ${keys}.` : `Did you mean "${meant}"?`;
   const shown = `${where}${key.slice(0, 64)}`;
   return refused(`${whose} may not have the key "${shown}". ${advice}`, shown);
 }

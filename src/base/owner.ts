@@ -1,8 +1,6 @@
 // Who holds a claim: this process, named so that another process on the same host can tell when it is dead.
 
-interface Host {
-  hostname(): string;
-}
+import { nodeModule } from "./node.ts";
 
 let ownName: string | undefined;
 
@@ -27,6 +25,5 @@ export function ownerIsDead(owner: string): boolean {
 }
 
 function hostname(): string {
-  const os = globalThis.process?.getBuiltinModule?.("node:os") as Host | undefined;
-  return os?.hostname() ?? "unknown";
+  return nodeModule<typeof import("node:os")>("node:os")?.hostname() ?? "unknown";
 }

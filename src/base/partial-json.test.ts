@@ -47,7 +47,7 @@ const spellings = [
 ];
 
 describe("a JSON text that is still being written", () => {
-  test("Q2: gives at every place a beginning of the whole that only grows, and the whole at its end", () => {
+  test("PartialJson-2: gives at every place a beginning of the whole that only grows, and the whole at its end", () => {
     fc.assert(
       fc.property(objects, fc.constantFrom(...spellings), (object, spell) => {
         const text = spell(object);
@@ -71,7 +71,7 @@ describe("a JSON text that is still being written", () => {
     );
   });
 
-  test("Q1: gives the same however it is cut", () => {
+  test("PartialJson-1: gives the same however it is cut", () => {
     fc.assert(
       fc.property(objects, fc.array(fc.nat(80), { maxLength: 8 }), fc.nat(), (object, sizes, end) => {
         const text = JSON.stringify(object);
@@ -88,7 +88,7 @@ describe("a JSON text that is still being written", () => {
     );
   });
 
-  test("Q3: never throws, whatever it is", () => {
+  test("PartialJson-3: never throws, whatever it is", () => {
     const tokens = [
       "{",
       "}",
@@ -119,7 +119,7 @@ describe("a JSON text that is still being written", () => {
     );
   });
 
-  test("Q3: takes for whole what JSON.parse takes, and nothing else", () => {
+  test("PartialJson-3: takes for whole what JSON.parse takes, and nothing else", () => {
     const tokens = ["{", "}", "[", "]", ",", ":", '"a"', '"b"', '"\n"', '"\\x"', "1", "01", "-", "true", "nul", " "];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...tokens), { maxLength: 7 }), (pieces) => {
@@ -134,7 +134,7 @@ describe("a JSON text that is still being written", () => {
     );
   });
 
-  test("Q4: what was given stays as it was", () => {
+  test("PartialJson-4: what was given stays as it was", () => {
     const reader = new PartialJson();
     const given: [JsonObject | undefined, string][] = [];
     for (const char of '{"a":[1,{"b":"xy"}],"c":{"d":[true]}}') {

@@ -1,9 +1,9 @@
 // PartialJson: reads the JSON object in a text that is still being written, piece by piece. It owns what was read so far.
-//   Q1. Every character is looked at once, however the text is cut.
-//   Q2. Whatever it gives is in the text: lists, objects and strings may lack their ends; numbers, literals and keys are
+//   PartialJson-1. Every character is looked at once, however the text is cut.
+//   PartialJson-2. Whatever it gives is in the text: lists, objects and strings may lack their ends; numbers, literals and keys are
 //       given when they are whole.
-//   Q3. It never throws. What turns out to be no JSON is forgotten, and reading begins anew at the next brace.
-//   Q4. A value that was given never changes: of the next one, only what is still open is made anew.
+//   PartialJson-3. It never throws. What turns out to be no JSON is forgotten, and reading begins anew at the next brace.
+//   PartialJson-4. A value that was given never changes: of the next one, only what is still open is made anew.
 
 import { factLimits, type Json, type JsonObject } from "./json.ts";
 

@@ -61,5 +61,5 @@ test.each([
   },
   () => undefined as unknown as string,
 ])("a text that could not be redacted is not told", (broken) => {
-  expect(redactor(broken)("sk-CANARYKEY")).toBe("The error has a text that could not be redacted.");
+  expect(redactor(broken)("sk-CANARYKEY")).toBe("The error message could not be redacted, so it is not shown.");
 });

@@ -1,13 +1,13 @@
 // Redaction: takes secrets out of the texts of errors, before they are written, shown or sent to a model. Providers and
 // tools quote keys, headers and connection strings in what they throw.
 //
-//   R1. Only texts of errors pass through here; what models say and tools return is never changed.
-//   R2. A redaction never throws: a text that could not be redacted is not told at all.
-//   R3. Each pattern looks at a text once; its repetitions are bounded or can't overlap.
+//   Redact-1. Only texts of errors pass through here; what models say and tools return is never changed.
+//   Redact-2. A redaction never throws: a text that could not be redacted is not told at all.
+//   Redact-3. Each pattern looks at a text once; its repetitions are bounded or can't overlap.
 
 import { maskUrlsIn } from "./mask-url.ts";
 
-/** Takes out of a text what must not be told. */
+/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
 const hidden = "***";
@@ -44,7 +44,7 @@ const assigned = new RegExp(`\\b(${secretName}["']?\\s{0,3}=\\s{0,3}["']?)[^\\s"
 const quoted = new RegExp(`(["']${secretName}["']\\s{0,3}:\\s{0,3}["'])[^"']+`, "gi");
 const told = new RegExp(`\\b(${secretName}\\s{0,3}:\\s{1,3}["']?)(?=[^\\s"',;]*[\\d_!$%*+/=~])[^\\s"',;]{6,}`, "gi");
 
-/** The default: provider keys, bearer tokens, URLs with passwords, private keys, JSON web tokens, `password=…`. */
+/** The default redaction: provider keys, bearer tokens, passwords in URLs and assignments, JSON web tokens, private keys. */
 export function redactSecrets(text: string): string {
   let redacted = maskUrlsIn(text.replace(privateKey, hidden));
   for (const pattern of keys) redacted = redacted.replace(pattern, hidden);
@@ -52,7 +52,7 @@ export function redactSecrets(text: string): string {
   return redacted.replace(header, `$1$2${hidden}`);
 }
 
-/** What an option means: a function of one's own, nothing at all, or the default; it never throws (R2). */
+/** Resolves the `redact` option: your function, no redaction (`false`), or the default. The result never throws (Redact-2). */
 export function redactor(option: Redact | false | undefined): Redact {
   if (option === false) return (text) => text;
   const redact = option ?? redactSecrets;
@@ -66,4 +66,4 @@ export function redactor(option: Redact | false | undefined): Redact {
   };
 }
 
-const unredactable = "The error has a text that could not be redacted.";
+const unredactable = "The error message could not be redacted, so it is not shown.";

@@ -2,27 +2,27 @@ import type { ArgDef, ArgsDef, ParsedArgs } from "citty";
 import { BoughError } from "../base/errors.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What every command is given. */
+/** What every command receives. */
 export interface Surroundings {
   readonly terminal: Terminal;
-  /** Aborts when the person wants to stop. */
+  /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
 export interface Call<Args extends ArgsDef> extends Surroundings {
   readonly args: ParsedArgs<Args>;
-  /** All positional arguments, as they were given. */
+  /** All positional arguments, as typed. */
   readonly words: readonly string[];
 }
 
-/** One command: a file in commands/ exports one, and a line of the table names it. */
+/** One command: exported by a file in commands/ and listed in the table (commands.ts). */
 export interface Command<Args extends ArgsDef = ArgsDef> {
   readonly args: Args;
   /** Whether the last positional argument may be given several times. */
   readonly isVariadic?: boolean;
-  /** Lines for the help screen, without "bough". */
+  /** Example commands for the help screen, without "bough". */
   readonly examples: readonly string[];
-  /** Returns the exit code when it is not 0. */
+  /** Returns the exit code, if it is not 0. */
   run(call: Call<Args>): Promise<number | undefined>;
 }
 
@@ -30,7 +30,7 @@ export function defineCommand<const Args extends ArgsDef>(command: Command<Args>
   return command;
 }
 
-/** A line of the table: a command that is loaded when it is used, or a group of them. */
+/** An entry of the table: a command that is loaded when it is used, or a group of commands. */
 export type Entry = Leaf | Group;
 
 export interface Leaf {
@@ -48,7 +48,7 @@ export const storeArg = {
   store: { type: "string", valueHint: "URL", description: "the store (default: BOUGH_STORE, else ./.bough/bough.db)" },
 } satisfies Record<string, ArgDef>;
 
-/** The store of a command that is about a store. */
+/** The store as a positional argument, for commands about a store. */
 export const storeWord = {
   url: { ...storeArg.store, type: "positional", required: false },
 } satisfies Record<string, ArgDef>;
@@ -58,21 +58,21 @@ export const jsonArg = {
 } satisfies Record<string, ArgDef>;
 
 export const yesArg = {
-  yes: { type: "boolean", alias: "y", description: "don't ask" },
+  yes: { type: "boolean", alias: "y", description: "don't ask for confirmation" },
 } satisfies Record<string, ArgDef>;
 
-/** What was typed can't be: the process ends with 2. */
+/** An error in what the user typed: the process exits with 2. */
 export function misuse(message: string, data: Record<string, unknown> = {}): BoughError {
   return new BoughError("invalid_argument", message, { data });
 }
 
-/** The person wants to stop; `next` says how to go on. */
+/** Throws if Ctrl-C was pressed; `next` tells the user how to continue. */
 export function stopIfAsked(signal: AbortSignal, next: string): void {
   if (signal.aborted) throw new BoughError("aborted", `Stopped. ${next}`);
 }
 
-/** A whole number given as an option. */
+/** Parses an option that is an integer ≥ 0. */
 export function wholeNumber(text: string, option: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw misuse(`--${option} is a whole number, not "${text}".`);
+  if (!/^\d{1,15}$/.test(text)) throw misuse(`--${option} must be an integer ≥ 0, not "${text}".`);
   return Number(text);
 }

@@ -1,4 +1,4 @@
-// The table of commands. A new one is a file in commands/ and a line here.
+// The table of commands. A new one is a file in commands/ and an entry here.
 
 import type { Group } from "./command.ts";
 
@@ -6,11 +6,11 @@ const store: Group = {
   summary: "check, migrate and copy stores",
   commands: {
     check: {
-      summary: "check what is stored, clean up after crashes, list problems",
+      summary: "verify a store, clean up after crashes, list problems",
       load: async () => (await import("./commands/store-check.ts")).storeCheck,
     },
     migrate: {
-      summary: "bring a store to the newest version, creating it if need be",
+      summary: "upgrade a store to the newest version; create it if necessary",
       load: async () => (await import("./commands/store-migrate.ts")).storeMigrate,
     },
     copy: {
@@ -21,14 +21,14 @@ const store: Group = {
 };
 
 const sessions: Group = {
-  summary: "list, show, export, import and remove sessions",
+  summary: "list, show, export, import and delete sessions",
   commands: {
     ls: {
       summary: "list sessions, newest activity first",
       load: async () => (await import("./commands/sessions-ls.ts")).sessionsLs,
     },
     show: {
-      summary: "show a session and its tree of branches",
+      summary: "show a session and its branch tree",
       load: async () => (await import("./commands/sessions-show.ts")).sessionsShow,
     },
     export: {
@@ -36,33 +36,33 @@ const sessions: Group = {
       load: async () => (await import("./commands/sessions-export.ts")).sessionsExport,
     },
     import: {
-      summary: "read what export has written, and verify it",
+      summary: "import an export and verify it",
       load: async () => (await import("./commands/sessions-import.ts")).sessionsImport,
     },
     permissions: {
-      summary: 'list what was answered with "always" in a session, or revoke it',
+      summary: 'list permissions answered with "always", or revoke them',
       load: async () => (await import("./commands/sessions-permissions.ts")).sessionsPermissions,
     },
     rm: {
-      summary: "remove sessions with all their branches",
+      summary: "delete sessions with all their branches",
       load: async () => (await import("./commands/sessions-rm.ts")).sessionsRm,
     },
     prune: {
-      summary: "remove sessions without activity for some time",
+      summary: "delete sessions that have been inactive for some time",
       load: async () => (await import("./commands/sessions-prune.ts")).sessionsPrune,
     },
   },
 };
 
 const interactions: Group = {
-  summary: "list and answer questions that wait",
+  summary: "list and answer open questions",
   commands: {
     ls: {
-      summary: "list questions that wait for an answer, of all sessions",
+      summary: "list open questions of all sessions",
       load: async () => (await import("./commands/interactions-ls.ts")).interactionsLs,
     },
     answer: {
-      summary: "answer one of them",
+      summary: "answer an open question",
       load: async () => (await import("./commands/interactions-answer.ts")).interactionsAnswer,
     },
   },
@@ -72,7 +72,7 @@ const events: Group = {
   summary: "read logs",
   commands: {
     tail: {
-      summary: "print the newest events of a branch, and follow it",
+      summary: "print the newest events of a branch; with --follow, also new ones",
       load: async () => (await import("./commands/events-tail.ts")).eventsTail,
     },
   },
@@ -86,7 +86,7 @@ export const root: Group = {
       load: async () => (await import("./commands/serve.ts")).serve,
     },
     chat: {
-      summary: "talk to an agent in the terminal, here or behind a server",
+      summary: "chat with an agent in the terminal, on a server or on a local store",
       load: async () => (await import("./commands/chat.ts")).chat,
     },
     store,
@@ -98,7 +98,7 @@ export const root: Group = {
       load: async () => (await import("./commands/audit.ts")).audit,
     },
     doctor: {
-      summary: "check this machine and a store, and say what to do",
+      summary: "check this machine and a store, and suggest fixes",
       load: async () => (await import("./commands/doctor.ts")).doctor,
     },
   },

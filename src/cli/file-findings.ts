@@ -1,4 +1,4 @@
-// What doctor finds wrong with who may read or change files: a store's, and the configuration of the working directory.
+// Doctor's findings about file permissions: of a store, and of the configuration in the working directory.
 
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -10,13 +10,13 @@ export interface Finding {
   readonly what: string;
   readonly status: "ok" | "warning" | "problem";
   readonly detail: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string;
 }
 
 const forOthers = 0o077;
 
-/** Files of a store that others can read or write. Inside a folder that is its owner's alone nobody else reaches them. */
+/** Files of a store that other users can read or write. A private folder protects the files in it. */
 export function fileFindings(place: { kind: "sqlite" | "file"; path: string } | undefined): Finding[] {
   if (!place || process.getuid === undefined) return [];
   const { kind, path } = place;
@@ -30,8 +30,8 @@ export function fileFindings(place: { kind: "sqlite" | "file"; path: string } | 
       return {
         what: "Files",
         status: "warning",
-        detail: `${shown(each)} is not its owner's alone (mode ${(statSync(each).mode & 0o777).toString(8)})`,
-        advice: `Other users of this machine may read it: chmod ${mode} ${shown(each)}`,
+        detail: `${shown(each)} is accessible to other users (mode ${(statSync(each).mode & 0o777).toString(8)})`,
+        advice: `Restrict it to its owner: chmod ${mode} ${shown(each)}`,
       };
     }),
     ...foreign.map((each): Finding => {
@@ -47,14 +47,14 @@ function tokenFiles(): string[] {
     .map((name) => join(folder, name));
 }
 
-/** Configurations here that `serve` and `chat` refuse. */
+/** Configuration files in the working directory that `serve` and `chat` refuse. */
 export function configFindings(): Finding[] {
   return configNames
     .filter((name) => existsSync(name))
     .flatMap((name): Finding[] => {
       const why = whyForeign({ uid: lstatSync(name).uid, mode: 0 }) ?? whyForeign(statSync(name));
       if (why === undefined) return [];
-      const advice = "bough serve and bough chat don't load it.";
+      const advice = "bough serve and bough chat refuse to load it. Fix its owner and mode.";
       return [{ what: "Config", status: "warning", detail: `${name} ${why}`, advice }];
     });
 }

@@ -1,4 +1,4 @@
-// Help screens: what it is, how it is called, what can be said, examples.
+// Help screens: summary, usage, options, examples.
 
 import type { ArgDef } from "citty";
 import type { Command, Group } from "./command.ts";
@@ -23,13 +23,13 @@ export function printGroupHelp(terminal: Terminal, path: readonly string[], grou
     ]);
     terminal.print("");
     printRows(terminal, "Environment", [
-      ["BOUGH_STORE", "the store when --store is left out"],
-      ["BOUGH_TOKEN", "the token of serve and chat when --token is left out"],
-      ["BOUGH_DEBUG", "show the stack of an error"],
-      ["NO_COLOR", "no colours"],
+      ["BOUGH_STORE", "the default of --store"],
+      ["BOUGH_TOKEN", "the default of --token"],
+      ["BOUGH_DEBUG", "if set, errors are printed with their stack"],
+      ["NO_COLOR", "if set, no colours are used"],
     ]);
   }
-  terminal.print(`\n${name} COMMAND --help says more about a command.`);
+  terminal.print(`\nRun ${name} COMMAND --help for details of a command.`);
 }
 
 export function printCommandHelp(
@@ -60,7 +60,7 @@ export function printCommandHelp(
   }
   printRows(terminal, "Options", [
     ...options.map(([key, arg]) => row(optionOf(key, arg), arg)),
-    ["--help", "show this"],
+    ["--help", "show this help"],
   ]);
   terminal.print(`\n${terminal.paint("bold", "Examples:")}`);
   for (const example of command.examples) terminal.print(`  bough ${example}`);

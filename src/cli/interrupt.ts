@@ -1,7 +1,7 @@
-/** What a shell expects of a program that Ctrl-C has ended. */
+/** The exit code that shells expect after Ctrl-C. */
 export const interruptedCode = 130;
 
-/** npm passes on the Ctrl-C that the terminal has sent already; what comes so soon is no second one. */
+/** npm forwards the Ctrl-C that the terminal has already sent; a signal that soon does not count as a second one. */
 const sameMs = 500;
 
 /** Aborts at the first Ctrl-C (or SIGTERM), so that work stops between two steps; a second one ends the process at once. */
@@ -22,7 +22,7 @@ export function interruptSignal(): AbortSignal {
 
 const lookEveryMs = 500;
 
-/** npm that is told to stop stops the shell it started, and the shell does not pass that on: its end is the sign. */
+/** When npm is stopped, it stops the shell it started, which forwards no signal: the shell's exit is the sign. */
 function whenOrphaned(stop: () => void): void {
   const parent = process.ppid;
   const look = setInterval(() => {

@@ -9,11 +9,11 @@ import { showWarnings } from "./warnings.ts";
 
 hideSecrets(process.argv.slice(2));
 const longestMs = 2 ** 31 - 1;
-// A store that waits does not hold its process open; whoever follows a branch has nothing else that would.
+// A waiting store does not keep the process alive, and a command that follows a branch has nothing else that would.
 const alive = setInterval(() => {}, longestMs);
 const terminal = processTerminal();
 showWarnings(terminal);
 process.exitCode = await runCli(process.argv.slice(2), { terminal, signal: interruptSignal() });
 clearInterval(alive);
-// A tool of somebody's configuration may hang; that holds nobody up once the work is done.
+// A tool from a configuration may hang; the process exits anyway when the command is done.
 setTimeout(() => process.exit(), 500).unref();

@@ -1,10 +1,10 @@
-// What other users of the machine see of a command in the list of processes: its words without secrets.
+// The command line that other users of the machine see in the process list, without secrets.
 
 import { maskUrl } from "../base/mask-url.ts";
 
 const secretOptions = new Set(["--token"]);
 
-/** The words of a command as they may be shown. */
+/** A command's arguments without secrets. */
 export function shownWords(argv: readonly string[]): string[] {
   return argv.map((word, i) => {
     const [name = "", value] = splitOnce(word);
@@ -20,7 +20,7 @@ function splitOnce(word: string): [string, string?] {
   return at === -1 ? [word] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** Takes secrets off the list of processes. Between its start and this the words are to be seen: use the environment. */
+/** Removes secrets from the process list. They are visible until this runs, so prefer environment variables. */
 export function hideSecrets(argv: readonly string[]): void {
   process.title = ["bough", ...shownWords(argv)].join(" ");
 }

@@ -1,14 +1,15 @@
-// From words to a command and its exit code: 0, 1 for a failure, 2 for what can't be asked, 130 after Ctrl-C.
+// Runs the command given by the arguments. Exit codes: 0, 1 for a failure, 2 for wrong arguments, 130 after Ctrl-C.
 
 import { inspect } from "node:util";
 import { parseArgs } from "citty";
 import { BoughError } from "../base/errors.ts";
 import { redactSecrets } from "../base/redact.ts";
+import { visible } from "../chat/text.ts";
 import { type Command, type Entry, misuse, type Surroundings } from "./command.ts";
 import { root } from "./commands.ts";
 import { printCommandHelp, printGroupHelp } from "./help.ts";
 import { interruptedCode } from "./interrupt.ts";
-import { toJson, visible } from "./terminal.ts";
+import { toJson } from "./terminal.ts";
 import { packageVersion } from "./version.ts";
 
 export async function runCli(argv: readonly string[], surroundings: Surroundings): Promise<number> {
@@ -43,7 +44,7 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
   return (await command.run({ ...surroundings, args, words: args._ })) ?? 0;
 }
 
-/** Walks the table as far as the words name something in it. */
+/** Walks the table as far as the arguments name an entry. */
 function find(argv: readonly string[]): { path: string[]; entry: Entry; rest: string[] } {
   const path: string[] = [];
   let entry: Entry = root;
@@ -58,14 +59,15 @@ function find(argv: readonly string[]): { path: string[]; entry: Entry; rest: st
 function unknownCommand(path: readonly string[], word: string | undefined, known: readonly string[]): BoughError {
   const name = ["bough", ...path].join(" ");
   if (word === undefined) return misuse(`${name} needs a command: ${known.join(", ")}.`);
-  if (word.startsWith("-")) return misuse(`${name} has no option ${visible(word)}; options come after the command.`);
-  return misuse(`${name} has no command "${visible(word)}"; there are ${known.join(", ")}.`);
+  if (word.startsWith("-"))
+    return misuse(`Unknown option: ${visible(word)}. Options come after the command; see ${name} --help.`);
+  return misuse(`Unknown command: ${name} ${visible(word)}. Commands: ${known.join(", ")}.`);
 }
 
-/** The arguments; what the command does not know is refused rather than ignored. */
+/** Parses the arguments. Unknown ones are refused, not ignored. */
 function parse(command: Command, rest: readonly string[], path: readonly string[]) {
   const help = `See bough ${path.join(" ")} --help.`;
-  // Checked here, since the parser's words for what is missing are its own.
+  // Required arguments are checked here, since the parser's own messages differ in style.
   const loose = Object.fromEntries(
     Object.entries(command.args).map(([key, arg]) => [key, { ...arg, required: false }]),
   );
@@ -74,9 +76,9 @@ function parse(command: Command, rest: readonly string[], path: readonly string[
   const known = new Set(["_", ...Object.entries(command.args).flatMap(([key, arg]) => namesOf(key, arg))]);
   const unknown = Object.keys(args).find((key) => !known.has(key));
   if (unknown !== undefined)
-    throw misuse(`There is no option ${unknown.length === 1 ? "-" : "--"}${visible(unknown)}. ${help}`);
+    throw misuse(`Unknown option: ${unknown.length === 1 ? "-" : "--"}${visible(unknown)}. ${help}`);
   if (args._.length > positional.length && !command.isVariadic) {
-    throw misuse(`"${visible(args._[positional.length]!)}" is one argument too many. ${help}`);
+    throw misuse(`Unexpected argument: "${visible(args._[positional.length]!)}". ${help}`);
   }
   for (const [key, arg] of Object.entries(command.args)) {
     const isPositional = arg.type === "positional";
@@ -117,12 +119,12 @@ function explain(error: unknown, isJson: boolean, { terminal, signal }: Surround
 
 function dataOf(error: BoughError | undefined): { data?: Readonly<Record<string, unknown>> } {
   if (!error || Object.keys(error.data).length === 0) return {};
-  // Text by text: in the whole document a URL could not be told from what follows it.
+  // String by string: in the serialised document, the end of a URL could not be recognised.
   const redact = (_: string, value: unknown) => (typeof value === "string" ? redactSecrets(value) : value);
   return { data: JSON.parse(JSON.stringify(error.data, redact)) };
 }
 
-/** What to look up, where the sentence may not be enough. */
+/** The error's code, or how to find an unexpected error's cause. */
 function reference(error: BoughError | undefined): string {
   if (!error) return " (unexpected; BOUGH_DEBUG=1 shows where)";
   return error.code === "invalid_argument" ? "" : ` (${error.code})`;

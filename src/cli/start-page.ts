@@ -1,6 +1,6 @@
-// The page that `bough serve` shows at its start URL. It holds nothing of the server: what it shows it asks for with the
-// token behind the `#`, which it takes out of the address bar and keeps in memory only, and puts on the page as text, never
-// as HTML. The commands that it advises read the token from its file: in a command line every user of the machine sees it.
+// The page that `bough serve` shows at its start URL. It is static: it requests its data with the
+// token behind the `#`, which it removes from the address bar and keeps in memory only, and shows it as text, never
+// as HTML. The commands it suggests read the token from its file, since every user of the machine can see command lines.
 
 const style = `
 :root { color-scheme: light dark; --ink: #1d2420; --soft: #5d6a62; --line: #d9e0db; --paper: #fbfcfb; --leaf: #2f7d4f; --code: #f0f3f1; }
@@ -30,7 +30,7 @@ const base = location.pathname.replace(/\/+$/, "");
 const url = location.origin + base;
 const ask = async (path) => {
   const response = await fetch(base + path, { headers: { authorization: "Bearer " + token } });
-  if (!response.ok) throw new Error(response.status === 401 ? "It does not take this token: open the address that bough serve has printed." : "It answers with " + response.status + ".");
+  if (!response.ok) throw new Error(response.status === 401 ? "The server refuses this token. Open the URL that bough serve printed." : "The server responded with status " + response.status + ".");
   return response.json();
 };
 const list = (id, rows, nothing) => {
@@ -59,13 +59,13 @@ const say = (agent) => {
 const show = async () => {
   const [{ agents }, { sessions }] = await Promise.all([ask("/agents"), ask("/sessions?limit=8")]);
   list("agents", agents.map(({ id, name, source }) => [id, name && name !== id ? name : source === "stored" ? "stored" : ""]), "No agents.");
-  list("sessions", sessions.map(({ id, lastActivity }) => [id, new Date(lastActivity).toLocaleString()]), "None yet.");
+  list("sessions", sessions.map(({ id, lastActivity }) => [id, new Date(lastActivity).toLocaleString()]), "No sessions yet.");
   say(agents[0]?.id ?? "demo");
-  at("state").textContent = "It is running.";
+  at("state").textContent = "The server is running.";
   at("state").className = "good";
 };
 const refresh = () => show().catch((error) => {
-  at("state").textContent = token ? error.message : "There is no token in this address: open the one that bough serve has printed.";
+  at("state").textContent = token ? error.message : "This address has no token. Open the URL that bough serve printed.";
   at("state").className = "bad";
 });
 say("demo");
@@ -85,19 +85,19 @@ export const startPage = `<!doctype html>
 <body>
 <main>
 <h1>Bough</h1>
-<p>Durable sessions, branches and events for agents. This server keeps everything that happens in one ordered log per
-branch; it can be forked, replayed, watched, and taken up again after a crash.</p>
-<div id="state">Looking …</div>
+<p>Durable sessions, branches and events for agents. This server stores every event in one ordered log per
+branch, which can be forked, replayed, watched, and resumed after a crash.</p>
+<div id="state">Connecting …</div>
 <h2>Agents</h2>
 <ul id="agents"></ul>
 <h2>Newest sessions</h2>
 <ul id="sessions"></ul>
-<h2>Talk to it in a terminal</h2>
+<h2>Chat in a terminal</h2>
 <pre id="chat"></pre>
-<p>In the directory where the server was started, which has the token in a file. Elsewhere, set <code>BOUGH_TOKEN</code>.</p>
-<h2>Or with curl</h2>
+<p>Run it in the directory where the server was started, which has the token file. Elsewhere, set <code>BOUGH_TOKEN</code>.</p>
+<h2>Use curl</h2>
 <pre id="curl"></pre>
-<p>Every route is listed in <code>/openapi.json</code>; each request needs the token, as <code>authorization: Bearer</code>.</p>
+<p>Every route is listed in <code>/openapi.json</code>; each request needs the header <code>authorization: Bearer TOKEN</code>.</p>
 </main>
 <script>${script}</script>
 </body>

@@ -1,4 +1,4 @@
-// The version of what a store has on disk, read without opening it, since opening migrates.
+// Reads a store's version without opening the store, since opening migrates it.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { type Database, loadDriver } from "../stores/sqlite/driver.ts";
 import { applicationId } from "../stores/sqlite/schema.ts";
 import { placeOf } from "./place.ts";
 
-/** 0 when there is nothing yet; undefined when this kind of store does not tell, or what is there is not ours. */
+/** 0 if there is no store yet; undefined if this kind of store has no version, or if the data is not Bough's. */
 export async function storeVersion(url: string): Promise<number | undefined> {
   const place = placeOf(url);
   if (place?.kind === "sqlite") return sqliteVersion(place.path);
@@ -36,7 +36,7 @@ async function sqliteVersion(path: string): Promise<number | undefined> {
       database?.close();
     }
   };
-  // Another program's file is looked at as one that never changes, so that SQLite recovers nothing in it.
+  // Opened as immutable, so that SQLite does not run recovery on another program's file.
   if (read("mode=ro&immutable=1", "application_id") !== applicationId) return undefined;
   const version = read("mode=ro", "user_version");
   return typeof version === "number" ? version : undefined;
@@ -60,7 +60,7 @@ async function postgresVersion(url: string): Promise<number | undefined> {
     const found = await pool.query(`SELECT max(version) AS version FROM ${table}`);
     return Number(found.rows[0]?.version ?? 0);
   } catch {
-    // Opening will say why.
+    // Opening the store reports the reason.
     return undefined;
   } finally {
     await end();

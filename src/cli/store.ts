@@ -1,4 +1,4 @@
-// Which store is meant, and opening it. A command that only reads never makes a store by opening it: a mistyped path, or
+// Chooses and opens a store. A command that only reads never creates a store: a mistyped path, or
 // another database of the same server, would look like an empty store.
 
 import { existsSync, mkdirSync } from "node:fs";
@@ -15,20 +15,20 @@ import { ensureOwnFolder, ownFolder } from "./token-file.ts";
 
 const usualPath = `${ownFolder}/bough.db`;
 
-/** The store that was named, else that of the environment, else the usual file if it is there. `how` it can be named. */
+/** The store that was given, else BOUGH_STORE, else the default file if it exists. `how` tells the user how to give one. */
 export function chooseStore(named: string | undefined, how = "--store URL"): string {
   const url = named ?? (process.env.BOUGH_STORE || undefined);
   if (url !== undefined) return url;
   if (existsSync(usualPath)) return `sqlite:${usualPath}`;
-  throw misuse(`Which store? Say ${how} or set BOUGH_STORE; there is no ${usualPath} here.`);
+  throw misuse(`No store was given, and ${usualPath} does not exist. Pass ${how}, or set BOUGH_STORE.`);
 }
 
-/** The store that a server or a chat uses: as `chooseStore`, else the configuration's, else the usual file, made if need be. */
+/** The store of serve and chat: as `chooseStore`, else the configuration's, else the default file, created if necessary. */
 export function chooseOwnStore(named: string | undefined, configured: Store | string | undefined): Store | string {
   return named ?? (process.env.BOUGH_STORE || undefined) ?? configured ?? `sqlite:${usualPath}`;
 }
 
-/** Opens a store to work on, making it if it is not there. The usual file's folder is nothing for a repository. */
+/** Opens a store and creates it if necessary. The default file's folder is kept out of git. */
 export async function openOwnStore(store: Store | string, { clock = systemClock }: OpenOptions = {}): Promise<Store> {
   const place = typeof store === "string" && !isInMemory(store) ? placeOf(store) : undefined;
   if (place?.path === resolve(usualPath)) ensureOwnFolder();
@@ -37,14 +37,16 @@ export async function openOwnStore(store: Store | string, { clock = systemClock 
 }
 
 export interface OpenOptions {
-  /** Whether a store that is not there is made. */
+  /** Whether a missing store is created. */
   readonly create?: boolean;
   readonly clock?: Clock;
 }
 
 async function openNamedStore(url: string, { create = false, clock = systemClock }: OpenOptions): Promise<Store> {
   if (isInMemory(url)) {
-    throw misuse("A store in memory is gone when its process ends, so there is nothing to find in one.");
+    throw misuse(
+      "A memory store belongs to one process, so this command can't read it. Give the URL of another store.",
+    );
   }
   const place = placeOf(url);
   const isMissing = place ? () => !isThere(place) : async () => (await storeVersion(url)) === 0;
@@ -56,7 +58,7 @@ async function openNamedStore(url: string, { create = false, clock = systemClock
   return openStore(url, { clock });
 }
 
-/** What has to be made is for its owner only. */
+/** New files and folders are accessible to their owner only. */
 function makeFolderOf(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 }
@@ -65,7 +67,7 @@ function isInMemory(url: string): boolean {
   return /^memory:/i.test(url) || /^sqlite::memory:$/i.test(url);
 }
 
-/** Opens, works, closes, whatever happens. */
+/** Opens a store, calls the function, and always closes the store. */
 export async function withStore<T>(url: string, options: OpenOptions, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openNamedStore(url, options);
   try {

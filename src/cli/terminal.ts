@@ -1,35 +1,28 @@
-// Where the command writes: results to stdout, everything else to stderr, so that a pipe carries results only.
+// The command's output: results go to stdout, everything else to stderr, so that a pipe carries only results.
 
 import { styleText } from "node:util";
-
-/**
- * Controls of C0, DEL and C1; directions (U+061C, U+200E, U+200F, U+202A–202E, U+2066–2069); spaces without width (U+200B,
- * U+FEFF); separators of lines (U+2028, U+2029).
- */
-const steering =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+import { shorten, visible } from "../chat/text.ts";
 
 export type Style = "bold" | "dim" | "red" | "yellow" | "green";
 
 export interface Terminal {
-  /** A line of the result. */
+  /** Prints a line of the result. */
   print(line: string): void;
-  /** A part of the result that may be half a line. */
+  /** Prints a part of the result, without a line end. */
   write(text: string): void;
-  /** A line for the person who waits: progress, warnings, errors. */
+  /** Prints a line for the user: progress, warnings, errors. */
   note(line: string): void;
-  /** Writes over the last line that was written this way; an empty text takes it away. Only for `isInteractive`. */
+  /** Overwrites the last line printed this way; an empty text removes it. Only if `isInteractive`. */
   overwrite(text: string): void;
   paint(style: Style, text: string): string;
-  /** Whether a person sees what is noted and can be asked. */
+  /** Whether the user sees notes and can answer questions. */
   readonly isInteractive: boolean;
   readonly columns: number;
 }
 
 export function processTerminal(): Terminal {
   const { stdout, stderr, stdin, env } = process;
-  // Whoever reads us may stop reading, as `head` does; that is no failure.
+  // The reader of a pipe may stop early, as `head` does; that is not a failure.
   stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
@@ -42,30 +35,17 @@ export function processTerminal(): Terminal {
     overwrite: (text) => void stderr.write(`\r\u001b[2K${text}`),
     paint: (style, text) => (isColourful ? styleText(style, text) : text),
     isInteractive: stderr.isTTY === true && stdin.isTTY === true && env.TERM !== "dumb",
-    // A terminal that does not know its width says 0.
+    // A terminal that does not know its width reports 0.
     columns: stdout.columns || 100,
   };
 }
 
-/** Text from a store as it may be shown: what would steer the terminal, or hide in it, is written out. */
-export function visible(text: string): string {
-  return text.replace(steering, writeOut);
-}
-
-/** A value as one line of JSON. What would steer a terminal is escaped, so that a reader gets the same value. */
+/** A value as one line of JSON. Terminal control characters are escaped; parsers get the same value. */
 export function toJson(value: unknown): string {
   return visible(JSON.stringify(value));
 }
 
-function writeOut(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-export function shorten(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(width - 1, 0))}…`;
-}
-
-/** Columns under their headings; numbers to the right. The last column is cut at the edge of the terminal. */
+/** A table with headings; numbers are right-aligned. The last column is cut at the edge of the terminal. */
 export function printTable(
   terminal: Terminal,
   headings: readonly string[],
@@ -86,11 +66,6 @@ export function printTable(
       .trimEnd();
   terminal.print(terminal.paint("bold", lineOf(headings)));
   for (const row of cells) terminal.print(lineOf(row));
-}
-
-/** A moment as people read it, in UTC. */
-export function moment(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")}Z`;
 }
 
 /** "1 session", "2 sessions", "12,000 facts". */

@@ -1,15 +1,15 @@
-// The token of a server that runs here, in a file that only its user can read: so `bough chat` needs no token on its command
-// line, where every user of the machine could read it. One file for each port, beside the usual store: ./.bough/token-4600.
+// The token of a server started here, in a file that only its user can read, so that `bough chat` needs no token on its command
+// line, where every user of the machine could read it. One file per port, beside the default store: ./.bough/token-4600.
 
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { whyForeign } from "../base/foreign.ts";
 import { isLoopback } from "./network.ts";
 
-/** The folder of what `bough` keeps in a working directory. */
+/** The folder of Bough's files in a working directory. */
 export const ownFolder = "./.bough";
 
-/** Makes the folder, for its owner only, and keeps it out of repositories. */
+/** Creates the folder, accessible to its owner only, and keeps it out of git. */
 export function ensureOwnFolder(): void {
   mkdirSync(ownFolder, { recursive: true, mode: 0o700 });
   try {
@@ -23,11 +23,11 @@ function tokenPath(port: number | string): string {
   return join(ownFolder, `token-${port}`);
 }
 
-/** Keeps the token for as long as the server runs; what is returned removes it, unless another server's is there by then. */
+/** Writes the token file. `forget` deletes it, unless another server has replaced it since. */
 export function keepToken(port: number, token: string): { path: string; forget: () => void } {
   ensureOwnFolder();
   const path = tokenPath(port);
-  // Made anew: a file that is there may be readable by others, or lead elsewhere.
+  // Created anew: an existing file may be readable by others, or be a link.
   rmSync(path, { force: true });
   writeFileSync(path, token, { flag: "wx", mode: 0o600 });
   return { path, forget: () => forget(path, token) };
@@ -41,7 +41,7 @@ function forget(path: string, token: string): void {
   }
 }
 
-/** The token of the server at a URL of this machine, if it was started in this directory. */
+/** The token of a local server at this URL, if it was started in this directory. */
 export function findToken({ protocol, hostname, port }: URL): string | undefined {
   if (!isLoopback(hostname.replace(/^\[|\]$/g, ""))) return undefined;
   const path = tokenPath(port || (protocol === "https:" ? 443 : 80));

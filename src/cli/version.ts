@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The version in our package.json, found upwards: bundled code may lie at another depth. */
+/** The version in Bough's package.json, searched upwards, since bundled code may be at another depth. */
 export function packageVersion(): string {
   for (let folder = new URL("./", import.meta.url); ; folder = new URL("../", folder)) {
     try {

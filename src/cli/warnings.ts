@@ -1,6 +1,7 @@
-import { type Terminal, visible } from "./terminal.ts";
+import { visible } from "../chat/text.ts";
+import type { Terminal } from "./terminal.ts";
 
-/** Warnings of ours become one line; those of Node, such as that its SQLite is new, are no business of who runs this. */
+/** Bough's warnings become one line. Node's own, such as that its SQLite is experimental, are not shown. */
 export function showWarnings(terminal: Terminal): void {
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message }) => {

@@ -1,8 +1,24 @@
-// The handle of a branch, from far away: everything that can be asked of it and done to it.
+// The handle of a branch over HTTP.
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BoughEvent } from "../events/index.ts";
+import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
+import type {
+  BranchEvents,
+  BranchHandle,
+  BranchPatch,
+  BranchRun,
+  BranchRunOptions,
+  CheckpointHandle,
+  ContentHandle,
+  ForkedRun,
+  ForkRequest,
+  Input,
+  RevertPoint,
+  SubmittedRun,
+  UndoneTurn,
+} from "../wire/handle.ts";
+import { editMessage, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
@@ -20,9 +36,10 @@ import type {
 import { allBranches } from "./branch-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { type Http, path } from "./http.ts";
-import { LiveBranch, type WatchOptions } from "./live-branch.ts";
-import { collectEvents, completeState, type EventPage, lookAgain } from "./pages.ts";
-import type { BranchPatch, BranchScope, ForkRequest, Input, RevertRequest, SubmitOptions } from "./requests.ts";
+import { LiveBranch, type LiveOptions } from "./live-branch.ts";
+import { collectEvents, completeState, lookAgain } from "./pages.ts";
+import type { SubmitOptions } from "./requests.ts";
+import { RemoteRun } from "./run.ts";
 import { type SubscribeOptions, Subscription } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
 import type { Transport } from "./transport.ts";
@@ -35,22 +52,36 @@ export interface BranchContext {
   readonly backoff: Backoff;
   readonly silenceMs: number;
   transport(scopePath: string): Transport;
+  /** Shows an event that the program defined under its own type. */
+  present<E extends { readonly type: string }>(event: E): E;
 }
 
-/** One branch of a session, as an agent of the server works on it. */
-export class BranchHandle {
-  readonly scope: Required<BranchScope>;
+/** One branch of a session of a server, and the agent that works on it. */
+export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
+  readonly scope: { readonly agentId: string; readonly sessionId: string; readonly branchId: string };
+  readonly checkpoints: CheckpointHandle<Event>;
+  readonly content: ContentHandle;
   readonly #context: BranchContext;
   /** With the agent, and without. */
   readonly #ofAgent: string;
   readonly #path: string;
 
-  /** Use `open` of a client. */
-  constructor(context: BranchContext, { agentId, sessionId, branchId = "main" }: BranchScope) {
+  /** Use `branch` of a client. */
+  constructor(context: BranchContext, scope: RemoteBranch["scope"]) {
+    const { agentId, sessionId, branchId } = scope;
     this.scope = { agentId, sessionId, branchId };
     this.#context = context;
     this.#path = path`/sessions/${sessionId}/branches/${branchId}`;
     this.#ofAgent = path`/agents/${agentId}` + this.#path;
+    this.checkpoints = this.#checkpoints();
+    this.content = this.#content();
+  }
+
+  /** Runs a turn on the server and follows it; without input, resumes the open one. */
+  run(input?: Input, options: BranchRunOptions = {}): BranchRun<Event> {
+    // A run follows what it has in common with all others; its events are those that `subscribe` presents.
+    const branch = this as unknown as RemoteBranch;
+    return new RemoteRun(branch, this.#context.clock, input, options) as BranchRun<unknown> as BranchRun<Event>;
   }
 
   /** Messages, cursor, interactions and active run of one moment. Its `before` leads to the messages before them. */
@@ -75,26 +106,27 @@ export class BranchHandle {
    * The branch's kept events after a position: 1,000 unless `limit` says otherwise. Its `after` says that there are more. With
    * `turnId`, `runId` or `type`, only those.
    */
-  events(page: EventsQuery = {}): Promise<EventPage> {
-    return collectEvents((query) => this.#http.json("GET", `${this.#path}/events`, { query }), page);
+  async events(page: EventsQuery = {}): Promise<BranchEvents> {
+    const events = await collectEvents((query) => this.#http.json("GET", `${this.#path}/events`, { query }), page);
+    for (const [i, event] of events.entries()) events[i] = this.#context.present(event);
+    return events;
   }
 
   /** Every kept event after the cursor, each once and in order, and then what happens, across lost connections. */
-  subscribe(options: SubscribeOptions): Subscription {
-    const { transport, clock, random, backoff, silenceMs } = this.#context;
-    return new Subscription({ ...options, transport: transport(this.#ofAgent), clock, random, backoff, silenceMs });
+  subscribe(options: SubscribeOptions<Event>): Subscription {
+    return this.#follow({ ...options, onEvent: (event) => options.onEvent(this.#present(event)) });
   }
 
   /** The same as an iteration: asking for the next event says that the one before is done. */
-  async *listen(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent> {
-    let give: (event: BoughEvent | undefined) => void = () => {};
+  async *watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Event, void> {
+    let give: (event: Event | undefined) => void = () => {};
     let done: () => void = () => {};
     const offer = () =>
-      new Promise<BoughEvent | undefined>((resolve) => {
+      new Promise<Event | undefined>((resolve) => {
         give = resolve;
       });
     let next = offer();
-    const onEvent = (event: BoughEvent) =>
+    const onEvent = (event: Event) =>
       new Promise<void>((resolve) => {
         done = resolve;
         give(event);
@@ -117,14 +149,16 @@ export class BranchHandle {
   }
 
   /** The branch as a picture that is kept up to date, for a screen. */
-  watch(options: WatchOptions = {}): LiveBranch {
+  live(options: LiveOptions<Event> = {}): LiveBranch {
     const { clock, random, backoff } = this.#context;
     const respond = (id: string, answer: JsonObject) => this.respond(id, answer);
     const { tools: given = {} } = options;
     const tools = typeof given === "function" ? given : () => given;
+    const { onEvent, ...rest } = options;
+    const present = onEvent && ((event: BoughEvent) => onEvent(this.#present(event)));
     return new LiveBranch(
-      this,
-      options,
+      { state: (wanted) => this.state(wanted), subscribe: (wanted) => this.#follow(wanted) },
+      { ...rest, ...(present && { onEvent: present }) },
       (onError) => new ToolRunner({ tools, respond, onError, clock, random, backoff }),
     );
   }
@@ -132,7 +166,9 @@ export class BranchHandle {
   /**
    * Starts a run; without input, resumes what was left open. It is told once, however often the answer is lost on the way.
    */
-  submit(input?: Input, { key, signal, ...options }: SubmitOptions = {}): Promise<InputAnswer> {
+  submit(input?: Input, options?: SubmitOptions & { ifActive?: "reject" | "interrupt" }): Promise<SubmittedRun>;
+  submit(input: Input | undefined, options: SubmitOptions): Promise<InputAnswer>;
+  submit(input?: Input, { key, signal, ...options }: SubmitOptions = {}): Promise<InputAnswer | SubmittedRun> {
     const isSaid = input !== undefined && input.length > 0;
     return this.#http.json("POST", `${this.#ofAgent}/inputs`, {
       body: { ...(isSaid && { input }), ...options },
@@ -149,9 +185,20 @@ export class BranchHandle {
     return this.#http.json("POST", `${this.#ofAgent}/interrupt`, { body, isRepeatable: runId !== undefined });
   }
 
-  /** Answers an open interaction of any kind; `interaction_closed` for whoever comes late. */
-  respond(interactionId: string, answer: JsonObject): Promise<ResponseAnswer> {
+  /** Answers a question; `interaction_closed` when it was answered before or has expired. */
+  respond<Kind extends InteractionKind>(
+    interaction: Interaction<Kind>,
+    answer: InteractionAnswer<Kind>,
+  ): Promise<ResponseAnswer>;
+  respond(interactionId: string, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer>;
+  respond(interaction: string | Interaction, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer> {
+    const interactionId = typeof interaction === "string" ? interaction : interaction.id;
     return this.#http.json("POST", `${this.#ofAgent}/responses`, { body: { interactionId, answer } });
+  }
+
+  /** Questions of the branch that wait for an answer, oldest first. */
+  async interactions(): Promise<readonly Interaction[]> {
+    return (await this.state({ last: 1 })).interactions;
   }
 
   /** The runs of the agent on the branch, or of any agent, oldest first. */
@@ -190,9 +237,25 @@ export class BranchHandle {
   }
 
   /** A new branch that shares this one up to a message, by default the latest. */
-  fork({ from, ...request }: ForkRequest = {}): Promise<BranchBody> {
+  async fork({ from, ...request }: ForkRequest = {}): Promise<RemoteBranch<Event>> {
     const body = { ...(from !== undefined && { fromMessageId: from }), ...request };
-    return this.#http.json("POST", `${this.#ofAgent}/fork`, { body });
+    const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body });
+    return this.#other(id);
+  }
+
+  /** Forks before a user message and runs another input in its place. */
+  edit(messageId: string, input: Input, options?: BranchRunOptions): Promise<ForkedRun<Event>> {
+    return editMessage(this, messageId, input, options);
+  }
+
+  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>> {
+    return regenerateTurn(this, messageId, options);
+  }
+
+  /** Reverts the last turn. */
+  undo(): Promise<UndoneTurn> {
+    return undoTurn(this);
   }
 
   /** The branch and those forked at the same point, the source first. */
@@ -201,62 +264,60 @@ export class BranchHandle {
   }
 
   /** Takes the branch back to a message, an index or a position; the log keeps what happened. */
-  revert({ to, ...request }: RevertRequest): Promise<BranchBody> {
+  revert({ to, ...request }: RevertPoint): Promise<StateBody["branch"]> {
     const body = { ...(to !== undefined && { toMessageId: to }), ...request };
     return this.#http.json("POST", `${this.#path}/revert`, { body });
   }
 
-  /** Checkpoints, newest first. */
-  async listCheckpoints(): Promise<readonly CheckpointBody[]> {
-    const body = await this.#http.json<{ checkpoints: CheckpointBody[] }>("GET", `${this.#path}/checkpoints`);
-    return body.checkpoints;
+  /** The event under the type that the program gave it: `Event` is what the definitions of the context make of one. */
+  #present(event: BoughEvent): Event {
+    return this.#context.present(event) as Event;
   }
 
-  /** Names the branch's newest position. */
-  saveCheckpoint(request: { checkpointId?: string; label?: string } = {}): Promise<CheckpointBody> {
-    return this.#http.json("POST", `${this.#path}/checkpoints`, { body: request });
+  /** The events as the server sends them: what is folded is not presented. */
+  #follow(options: SubscribeOptions): Subscription {
+    const { transport, clock, random, backoff, silenceMs } = this.#context;
+    return new Subscription({ ...options, transport: transport(this.#ofAgent), clock, random, backoff, silenceMs });
   }
 
-  /** The branch as it was at a checkpoint. */
-  loadCheckpoint(checkpointId: string): Promise<StateBody & { readonly checkpoint: CheckpointBody }> {
-    const route = this.#path + path`/checkpoints/${checkpointId}`;
-    return this.#http
-      .json<StateBody & { readonly checkpoint: CheckpointBody }>("GET", route)
-      .then((state) => completeState(state, (query) => this.#http.json("GET", route, { query })));
-  }
-
-  /** A new branch from a checkpoint. */
-  forkCheckpoint(checkpointId: string, request: { newBranchId?: string } = {}): Promise<BranchBody> {
-    return this.#http.json("POST", this.#ofAgent + path`/checkpoints/${checkpointId}/fork`, { body: request });
-  }
-
-  /** Takes the branch back to a checkpoint. */
-  revertCheckpoint(checkpointId: string): Promise<BranchBody> {
-    return this.#http.json("POST", this.#path + path`/checkpoints/${checkpointId}/revert`, { body: {} });
-  }
-
-  /** Stores bytes and returns the reference that messages use. */
-  putContent(bytes: Uint8Array | Blob, { name }: { name?: string } = {}): Promise<ContentBody> {
-    const headers = {
-      "content-type": "application/octet-stream",
-      ...(name !== undefined && { "x-filename": encodeURIComponent(name) }),
+  #checkpoints(): CheckpointHandle<Event> {
+    const http = this.#http;
+    const all = `${this.#path}/checkpoints`;
+    return {
+      list: async () => (await http.json<{ checkpoints: CheckpointBody[] }>("GET", all)).checkpoints,
+      save: (request = {}) => http.json("POST", all, { body: request }),
+      async load(checkpointId) {
+        const route = all + path`/${checkpointId}`;
+        const state = await http.json<StateBody & { readonly checkpoint: CheckpointBody }>("GET", route);
+        return completeState(state, (query) => http.json("GET", route, { query }));
+      },
+      fork: async (checkpointId, request = {}) => {
+        const route = this.#ofAgent + path`/checkpoints/${checkpointId}/fork`;
+        return this.#other((await http.json<BranchBody>("POST", route, { body: request })).id);
+      },
+      revert: (checkpointId) => http.json("POST", all + path`/${checkpointId}/revert`, { body: {} }),
     };
-    return this.#http.json("POST", `${this.#path}/content`, { bytes, headers });
   }
 
-  /** Content the branch sees: its own and its ancestors'. */
-  async listContent(): Promise<readonly ContentBody[]> {
-    return (await this.#http.json<{ content: ContentBody[] }>("GET", `${this.#path}/content`)).content;
+  #content(): ContentHandle {
+    const http = this.#http;
+    const all = `${this.#path}/content`;
+    return {
+      put(bytes, { name } = {}) {
+        const headers = {
+          "content-type": "application/octet-stream",
+          ...(name !== undefined && { "x-filename": encodeURIComponent(name) }),
+        };
+        return http.json("POST", all, { bytes, headers });
+      },
+      list: async () => (await http.json<{ content: ContentBody[] }>("GET", all)).content,
+      get: (contentId) => http.bytes(all + path`/${contentId}`),
+      delete: (contentId) => http.json("DELETE", all + path`/${contentId}`),
+    };
   }
 
-  /** The bytes of content the branch sees. */
-  getContent(contentId: string): Promise<Blob> {
-    return this.#http.bytes(this.#path + path`/content/${contentId}`);
-  }
-
-  /** Removes the branch's own reference. */
-  deleteContent(contentId: string): Promise<void> {
-    return this.#http.json("DELETE", this.#path + path`/content/${contentId}`);
+  #other(branchId: string): RemoteBranch<Event> {
+    return new RemoteBranch(this.#context, { ...this.scope, branchId });
   }
 
   get #http(): Http {

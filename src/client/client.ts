@@ -4,6 +4,8 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { BoughEvent, OwnEventDefinition } from "../events/index.ts";
+import type { BranchDetails, SessionHandle } from "../wire/handle.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
 import type {
   AgentBody,
@@ -19,19 +21,26 @@ import type {
   SessionListBody,
   TreeBody,
 } from "../wire/types.ts";
-import { type BranchContext, BranchHandle } from "./branch.ts";
+import { type BranchContext, RemoteBranch } from "./branch.ts";
 import { allBranches } from "./branch-pages.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
-import type { AuditRequest, BranchDetails, BranchScope } from "./requests.ts";
+import { presenter } from "./own-events.ts";
+import type { AuditRequest, BranchScope, BranchScopeObject } from "./requests.ts";
+import { RemoteSession } from "./session.ts";
 import { sseTransport } from "./sse.ts";
 import { findWebSocket, type WebSocketConstructor, websocketTransport } from "./websocket.ts";
 
-export interface ClientOptions {
+/** How a client reaches its server. */
+export interface ClientOptions<Events extends readonly OwnEventDefinition[] = readonly OwnEventDefinition[]> {
   /** Where the server is, with its prefix if it has one. */
   readonly url: string;
   /** The server's token or an API key; a function is asked before every request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** The agent of the server that works on branches whose scope names none. */
+  readonly agentId?: string;
+  /** Event types of the program, made by `defineEvent`: branches show them under their own types. */
+  readonly events?: Events;
   /** Sent with every request. A WebSocket of a browser can't send any. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How live events come (default "sse"). Everything else goes by HTTP. */
@@ -51,10 +60,11 @@ export interface ClientOptions {
   readonly random?: () => number;
 }
 
-/** A server, from far away. */
-export class Client {
+/** A server, from far away. `Event` is what its branches give: Bough's events and those of the option `events`. */
+export class Client<Event = BoughEvent> {
   readonly #http: Http;
   readonly #context: BranchContext;
+  readonly #agentId: string | undefined;
 
   /** Use `createClient`. */
   constructor(options: ClientOptions) {
@@ -66,6 +76,7 @@ export class Client {
     const http = new Http({ url, token, headers, fetch: ask, clock, random, backoff, timeoutMs });
     const WebSocket = transport === "websocket" ? findWebSocket(options.WebSocket) : undefined;
     this.#http = http;
+    this.#agentId = options.agentId;
     this.#context = {
       http,
       clock,
@@ -73,14 +84,26 @@ export class Client {
       newId: () => randomIds.next(),
       backoff,
       silenceMs,
+      present: presenter(options.events),
       transport: (scopePath) =>
         WebSocket ? websocketTransport(http, scopePath, WebSocket) : sseTransport(http, scopePath),
     };
   }
 
-  /** The handle of a branch. Nothing is asked of the server yet. */
-  open(scope: BranchScope): BranchHandle {
-    return new BranchHandle(this.#context, scope);
+  /** The handle of a branch: a session's "main", or the branch named. Nothing is asked of the server yet. */
+  branch(scope: BranchScope): RemoteBranch<Event> {
+    return new RemoteBranch(this.#context, this.#locate(scope));
+  }
+
+  /** The handle of a session. Nothing is asked of the server yet. */
+  session(sessionId: string): SessionHandle<Event> {
+    return new RemoteSession(this, sessionId);
+  }
+
+  /** The session, created with this metadata if there is none yet. An existing one is not changed. */
+  ensureSession(sessionId: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
+    const body = metadata ? { metadata } : {};
+    return this.#http.json("PUT", path`/sessions/${sessionId}`, { body, isRepeatable: true });
   }
 
   /** Creates a session and its branch "main"; `session_exists` when the id is taken. */
@@ -103,7 +126,7 @@ export class Client {
     return this.#http.json("POST", "/sessions/search", { body: { metadata, limit, cursor }, isRepeatable: true });
   }
 
-  /** A page of questions that wait for an answer, of all sessions; `open(question).respond(question.id, …)` answers one. */
+  /** A page of questions that wait for an answer, of all sessions; `branch(question).respond(question, …)` answers one. */
   listInteractions(
     query: {
       sessionId?: string;
@@ -139,25 +162,34 @@ export class Client {
     return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
   }
 
-  /** All branches of the session, oldest first, asked for in pages of up to 1,000. */
-  listBranches(sessionId: string): Promise<readonly BranchSummary[]> {
-    return allBranches(this.#http, path`/sessions/${sessionId}/branches`);
+  /**
+   * The session's branches, oldest first, asked for in pages of up to 1,000; hidden ones (those that work for another branch)
+   * with `visibility: "all"` only.
+   */
+  listBranches(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly BranchSummary[]> {
+    return allBranches(this.#http, path`/sessions/${sessionId}/branches`, query);
   }
 
   /** One page of the session's branches, oldest first (50 unless `limit` says otherwise, at most 1,000). */
-  branchPage(sessionId: string, query: { limit?: number; cursor?: string } = {}): Promise<BranchListBody> {
-    const { limit, cursor } = query;
-    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: { limit, cursor } });
+  branchPage(
+    sessionId: string,
+    query: { limit?: number; cursor?: string; visibility?: "shown" | "all" } = {},
+  ): Promise<BranchListBody> {
+    const { limit, cursor, visibility } = query;
+    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: { limit, cursor, visibility } });
   }
 
   /** The same as a tree: roots, each branch with its forks. */
-  async tree(sessionId: string): Promise<readonly TreeBody[]> {
+  async tree(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly TreeBody[]> {
     const route = path`/sessions/${sessionId}/tree`;
-    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route)).branches;
+    const { visibility } = query;
+    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route, { query: { visibility } })).branches;
   }
 
-  /** Creates an empty branch that is nobody's fork. */
-  createBranch({ agentId, sessionId, branchId }: BranchScope, details: BranchDetails = {}): Promise<BranchBody> {
+  /** Creates a root branch. */
+  createBranch(scope: BranchScope, details: BranchDetails = {}): Promise<BranchBody> {
+    const { agentId, sessionId } = this.#locate(scope);
+    const branchId = typeof scope === "string" ? undefined : scope.branchId;
     const body = { ...(branchId !== undefined && { branchId }), ...details };
     return this.#http.json("POST", path`/agents/${agentId}/sessions/${sessionId}/branches`, { body });
   }
@@ -195,5 +227,19 @@ export class Client {
   /** Deletes a stored agent. */
   deleteAgent(agentId: string): Promise<void> {
     return this.#http.json("DELETE", path`/agents/${agentId}`);
+  }
+
+  #locate(scope: BranchScope): RemoteBranch["scope"] {
+    const given = typeof scope === "string" ? { sessionId: scope } : (scope ?? {});
+    const { sessionId, branchId = "main", agentId = this.#agentId } = given as BranchScopeObject;
+    if (typeof sessionId !== "string" || sessionId === "") {
+      throw new BoughError("invalid_argument", "A branch is named by a session id, or by { sessionId, branchId? }.");
+    }
+    if (typeof agentId !== "string") {
+      const sentence =
+        'The client does not know which agent works on the branch: pass agentId to createClient, or in the scope ({ agentId: "helper", sessionId }).';
+      throw new BoughError("invalid_argument", sentence, { data: { sessionId } });
+    }
+    return { agentId, sessionId, branchId };
   }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type Connection,
+  type ClientConnection,
   type ConnectionInput,
   type ConnectionState,
   defaultBackoff,
@@ -94,7 +94,7 @@ describe("whatever happens in whatever order", () => {
 });
 
 test("a state that does not change is the same object, and an error goes with the next change", () => {
-  const live: Connection = { state: "live", losses: 0 };
+  const live: ClientConnection = { state: "live", losses: 0 };
   expect(step(live, "ready")).toBe(live);
   const waiting = step(live, "lost", "why");
   expect(waiting).toEqual({ state: "waiting", losses: 1, error: "why" });
@@ -102,7 +102,7 @@ test("a state that does not change is the same object, and an error goes with th
 });
 
 test("a connection that brought an event is no loss in a row, though it never got to the end of the log", () => {
-  const replaying: Connection = { state: "replaying", losses: 3 };
+  const replaying: ClientConnection = { state: "replaying", losses: 3 };
   expect(step(replaying, "advanced")).toEqual({ state: "replaying", losses: 0 });
   expect(step(replaying, "lost")).toEqual({ state: "waiting", losses: 4 });
 });

@@ -40,7 +40,7 @@ export const transitions: Readonly<Record<ConnectionState, Row>> = {
 };
 
 /** A connection at one moment. */
-export interface Connection {
+export interface ClientConnection {
   readonly state: ConnectionState;
   /** Connections lost in a row that brought nothing. */
   readonly losses: number;
@@ -48,10 +48,10 @@ export interface Connection {
   readonly error?: unknown;
 }
 
-export const idleConnection: Connection = { state: "idle", losses: 0 };
+export const idleConnection: ClientConnection = { state: "idle", losses: 0 };
 
 /** What an input makes of a connection; the same object when it changes nothing. */
-export function step(connection: Connection, input: ConnectionInput, error?: unknown): Connection {
+export function step(connection: ClientConnection, input: ConnectionInput, error?: unknown): ClientConnection {
   const { state: from, losses } = connection;
   const state = transitions[from][input];
   if (state === "waiting" || state === "failed") {

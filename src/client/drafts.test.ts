@@ -13,7 +13,7 @@ const shown = (messageId: string, text: string) => ({
   toolInputs: [],
 });
 
-test("D1: deltas add up, each kind to its own", () => {
+test("Drafts-1: deltas add up, each kind to its own", () => {
   const drafts = new Drafts();
   say(drafts, "reasoning-start");
   say(drafts, "reasoning-delta", { text: "hm" });
@@ -36,7 +36,7 @@ test("D1: deltas add up, each kind to its own", () => {
   ]);
 });
 
-test("D1: a snapshot replaces what was heard, and deltas add to it", () => {
+test("Drafts-1: a snapshot replaces what was heard, and deltas add to it", () => {
   const drafts = new Drafts();
   say(drafts, "text-delta", { text: "lost the beg" });
   drafts.snapshot(shown("m", "All of it"));
@@ -68,7 +68,7 @@ test("what changes nothing says so, and leaves the list the same object", () => 
   expect(drafts.list).toBe(before);
 });
 
-test("D2: a draft that a new connection does not show is void once that is ready, and not before", () => {
+test("Drafts-2: a draft that a new connection does not show is void once that is ready, and not before", () => {
   const drafts = new Drafts();
   say(drafts, "text-delta", { text: "old" });
   say(drafts, "text-delta", { messageId: "n", text: "old too" });

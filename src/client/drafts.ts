@@ -1,21 +1,21 @@
 // Drafts: messages in the making, from deltas and snapshots. They are shown until their fact is there, and count for nothing.
-//   D1. What is shown of a message is what was said of it, whole: a snapshot replaces, deltas add.
-//   D2. After a connection was lost, a draft that the new one does not show is void.
+//   Drafts-1. What is shown of a message is what was said of it, whole: a snapshot replaces, deltas add.
+//   Drafts-2. After a connection was lost, a draft that the new one does not show is void.
 
 import type { BoughEvent } from "../events/index.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
 
 /** A message that is being written, as far as it is known. */
-export type Draft = Pick<MessageSnapshot, "messageId" | "turnId" | "text" | "reasoning" | "toolInputs">;
+export type StreamingMessage = Pick<MessageSnapshot, "messageId" | "turnId" | "text" | "reasoning" | "toolInputs">;
 
 export class Drafts {
-  #drafts = new Map<string, Draft>();
+  #drafts = new Map<string, StreamingMessage>();
   #stale = new Set<string>();
 
   /** In the order in which they began; a new array after every change. */
-  list: readonly Draft[] = [];
+  list: readonly StreamingMessage[] = [];
 
-  /** A new connection begins: D2. */
+  /** A new connection begins: Drafts-2. */
   connected(): void {
     this.#stale = new Set(this.#drafts.keys());
   }
@@ -68,12 +68,12 @@ export class Drafts {
     this.#put({ ...draft, toolInputs });
   }
 
-  #of({ messageId, turnId }: Delta): Draft {
+  #of({ messageId, turnId }: Delta): StreamingMessage {
     const known = this.#drafts.get(messageId);
     return known ?? { messageId, ...(turnId && { turnId }), text: "", reasoning: "", toolInputs: [] };
   }
 
-  #put({ messageId, turnId, text, reasoning, toolInputs }: Draft): void {
+  #put({ messageId, turnId, text, reasoning, toolInputs }: StreamingMessage): void {
     this.#drafts.set(messageId, { messageId, ...(turnId && { turnId }), text, reasoning, toolInputs });
     this.#changed();
   }

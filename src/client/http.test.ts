@@ -30,7 +30,7 @@ function clientOf(...answers: (() => Response | Promise<Response>)[]) {
     },
   };
   const client = createClient({ url: "http://far/prefix/", token: async () => "t", fetch, clock, random: () => 0 });
-  return { client, asked, slept, branch: client.open({ agentId: "a b", sessionId: "ü", branchId: "x?y" }) };
+  return { client, asked, slept, branch: client.branch({ agentId: "a b", sessionId: "ü", branchId: "x?y" }) };
 }
 
 const json = (body: unknown, status = 200) => Response.json(body, { status });

@@ -1,25 +1,34 @@
-// The client: the same handles from far away. Small, without dependencies, safe in a browser.
+// The client: the handles of an agent, over HTTP. Small, without dependencies, safe in a browser.
 
+import type { BoughEvent, EventFrom, OwnEventDefinition } from "../events/index.ts";
 import { Client, type ClientOptions } from "./client.ts";
 
-export type { AuditPage, AuditRecord } from "../wire/types.ts";
-export type { BranchHandle } from "./branch.ts";
-export type { Client, ClientOptions } from "./client.ts";
-export type { Backoff, Connection, ConnectionState } from "./connection.ts";
-export type { Draft } from "./drafts.ts";
-export { isRemoteError, type RemoteCode, RemoteError } from "./errors.ts";
-export type { BranchPicture, BranchStatus, LiveBranch, WatchOptions } from "./live-branch.ts";
-export type { EventPage } from "./pages.ts";
 export type {
-  AuditRequest,
   BranchDetails,
+  BranchEvents,
+  BranchHandle,
   BranchPatch,
-  BranchScope,
+  BranchRun,
+  BranchRunOptions,
+  CheckpointHandle,
+  ContentHandle,
+  ForkedRun,
   ForkRequest,
   Input,
-  RevertRequest,
-  SubmitOptions,
-} from "./requests.ts";
+  RevertPoint,
+  RunOutcome,
+  SessionHandle,
+  SubmittedRun,
+  UndoneTurn,
+} from "../wire/handle.ts";
+export type { AuditPage, AuditRecord } from "../wire/types.ts";
+export type { RemoteBranch } from "./branch.ts";
+export type { Client, ClientOptions } from "./client.ts";
+export type { Backoff, ClientConnection, ConnectionState } from "./connection.ts";
+export type { StreamingMessage } from "./drafts.ts";
+export { isRemoteError, type RemoteCode, RemoteError } from "./errors.ts";
+export type { BranchPicture, BranchStatus, LiveBranch, LiveOptions } from "./live-branch.ts";
+export type { AuditRequest, BranchScope, BranchScopeObject, SubmitOptions } from "./requests.ts";
 export type { SubscribeOptions, Subscription } from "./subscription.ts";
 export type { ClientTool, ClientToolContext, ClientTools } from "./tools.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./websocket.ts";
@@ -28,12 +37,12 @@ export type { WebSocketConstructor, WebSocketLike } from "./websocket.ts";
  * A client of a Bough server.
  *
  * @example
- * const client = createClient({ url: "http://127.0.0.1:4600", token });
- * await client.createSession("user-123");
- * const branch = client.open({ agentId: "helper", sessionId: "user-123" });
- * await branch.submit("Hello");
- * for await (const event of branch.listen()) if (event.type === "text-delta") process.stdout.write(event.text);
+ * const client = createClient({ url: "http://127.0.0.1:4600", token, agentId: "helper" });
+ * await client.ensureSession("user-123");
+ * for await (const text of client.branch("user-123").run("Hello").textStream) process.stdout.write(text);
  */
-export function createClient(options: ClientOptions): Client {
+export function createClient<const Events extends readonly OwnEventDefinition[] = readonly []>(
+  options: ClientOptions<Events>,
+): Client<BoughEvent | EventFrom<Events[number]>> {
   return new Client(options);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { BoughEvent } from "../events/index.ts";
 import type { StateBody } from "../wire/types.ts";
 import { RemoteError } from "./errors.ts";
-import { LiveBranch } from "./live-branch.ts";
+import { LiveBranch, type LiveOptions } from "./live-branch.ts";
 import type { SubscribeOptions, Subscription } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
 
@@ -24,6 +24,10 @@ const running = stateAt(3, { openTurn: { id: "t", startedAt: 0, messages: [] }, 
 
 /** A branch whose server does what the test says. */
 function watched(...states: (StateBody | Error)[]) {
+  return watchedWith({}, ...states);
+}
+
+function watchedWith(options: LiveOptions, ...states: (StateBody | Error)[]) {
   const opened: SubscribeOptions[] = [];
   let closed = 0;
   const source = {
@@ -37,7 +41,7 @@ function watched(...states: (StateBody | Error)[]) {
       return { close: () => closed++ } as unknown as Subscription;
     },
   };
-  const live = new LiveBranch(source, {}, (onError) => {
+  const live = new LiveBranch(source, options, (onError) => {
     const backoff = { minMs: 1, maxMs: 1 };
     const clock = { now: () => 0, sleep: () => Promise.resolve() };
     return new ToolRunner({ tools: () => ({}), respond: async () => {}, onError, clock, random: () => 0, backoff });
@@ -89,7 +93,33 @@ test("when the state can't be had now, the event comes again; when it is refused
   expect([gone.live.current.error, gone.closed()]).toMatchObject([{ code: "branch_not_found" }, 1]);
 });
 
-test("L2: a picture that was shown stays as it was", async () => {
+test("LiveBranch-4: an event that comes again is told once, and one that the picture began with not at all", async () => {
+  const told: unknown[] = [];
+  const onEvent = (event: BoughEvent) => void told.push(event.seq ?? event.type);
+  const lost = new RemoteError("unreachable", "No line.");
+  const { load, tell, live } = watchedWith({ onEvent }, stateAt(3), lost, stateAt(5));
+  await load();
+  const reverted = { type: "branch.reverted", id: "e4", seq: 4, to: 1, messages: 0 };
+  await expect(tell(reverted)).rejects.toThrow("No line.");
+  await tell(reverted);
+  expect(live.current.seq).toBe(5);
+  await tell({ type: "custom-emit", name: "x", data: 1 });
+  // The picture was loaded with it, but the listener has not heard of it.
+  await tell({ type: "moon.rose", id: "e5", seq: 5 });
+  expect(told).toEqual([4, "custom-emit", 5]);
+});
+
+test("LiveBranch-4: what onEvent throws is shown, and the picture goes on", async () => {
+  const onEvent = () => {
+    throw new Error("Not my day.");
+  };
+  const { load, tell, live } = watchedWith({ onEvent }, running);
+  await load();
+  await tell({ type: "message.added", id: "m", seq: 4, turnId: "t", role: "user", content: "Hi" });
+  expect(live.current).toMatchObject({ seq: 4, error: { message: "Not my day." }, messages: [{ content: "Hi" }] });
+});
+
+test("LiveBranch-2: a picture that was shown stays as it was", async () => {
   const { live, load, tell } = watched(running);
   await load();
   const before = live.current;
@@ -101,7 +131,7 @@ test("L2: a picture that was shown stays as it was", async () => {
   expect(live.current).toMatchObject({ status: "asking", seq: 5, streaming: [{ text: "x" }] });
 });
 
-test("L3: one connection for all who listen, kept for whoever comes back at once, dropped after the last", async () => {
+test("LiveBranch-3: one connection for all who listen, kept for whoever comes back at once, dropped after the last", async () => {
   const { live, leave, opened, closed } = watched(running);
   const leaveToo = live.subscribe(() => {});
   leave();

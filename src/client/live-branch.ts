@@ -1,15 +1,16 @@
 // LiveBranch: a branch as it is now, kept up to date. It owns the picture: the state of the server at one position and every
 // event after it, folded by the same code that the server folds with.
-//   L1. The picture shows exactly the kept events up to `seq`, and what is being said beyond them as drafts.
-//   L2. A picture is never changed: whatever is new is a new object, what is not is the same one.
-//   L3. It is connected while somebody listens, and asks for nothing otherwise.
+//   LiveBranch-1. The picture shows exactly the kept events up to `seq`, and what is being said beyond them as drafts.
+//   LiveBranch-2. A picture is never changed: whatever is new is a new object, what is not is the same one.
+//   LiveBranch-3. It is connected while somebody listens, and asks for nothing otherwise.
+//   LiveBranch-4. `onEvent` is called once per kept event. What it throws becomes the picture's error; the picture continues.
 
 import type { BoughEvent, KeptEvent, Message } from "../events/index.ts";
 import { fold } from "../projection/fold.ts";
 import { type BranchView, emptyView, type TurnRecord } from "../projection/view.ts";
 import type { InteractionBody, StateBody } from "../wire/types.ts";
-import { type Connection, idleConnection } from "./connection.ts";
-import { type Draft, Drafts } from "./drafts.ts";
+import { type ClientConnection, idleConnection } from "./connection.ts";
+import { Drafts, type StreamingMessage } from "./drafts.ts";
 import { isRemoteError } from "./errors.ts";
 import type { SubscribeOptions, Subscription } from "./subscription.ts";
 import type { ClientTools, ToolRunner } from "./tools.ts";
@@ -28,7 +29,7 @@ export interface BranchPicture {
   /** The newest messages, those of the open turn included. */
   readonly messages: readonly Message[];
   /** Messages in the making. */
-  readonly streaming: readonly Draft[];
+  readonly streaming: readonly StreamingMessage[];
   /** The run at work on the branch. */
   readonly run: { readonly runId: string; readonly turnId: string } | null;
   /** Questions that wait for an answer, oldest first. */
@@ -36,16 +37,19 @@ export interface BranchPicture {
   /** How the newest turn ended, if it did since the picture was first shown. */
   readonly lastTurn?: TurnRecord;
   readonly branch?: StateBody["branch"];
-  readonly connection: Connection;
+  readonly connection: ClientConnection;
   /** Why there is nothing more to come, or why a client tool's answer was refused. */
   readonly error?: unknown;
 }
 
-export interface WatchOptions {
+/** What a live picture of a branch shows, and the tools it answers for. */
+export interface LiveOptions<Event = BoughEvent> {
   /** How many messages of closed turns to begin with (default 200, at most 1000). */
   readonly last?: number;
   /** Tools that are run here; a function is asked for each call which there are. */
   readonly tools?: ClientTools | (() => ClientTools);
+  /** Called with every event that the picture takes in, such as those that the program defined. */
+  readonly onEvent?: (event: Event) => void;
 }
 
 /** What a picture is made from: a branch's handle. */
@@ -67,16 +71,18 @@ const nothing: BranchPicture = {
 /** A branch that is watched. */
 export class LiveBranch {
   readonly #source: Source;
-  readonly #options: WatchOptions;
+  readonly #options: LiveOptions;
   readonly #listeners = new Set<() => void>();
   readonly #drafts = new Drafts();
   readonly #tools: ToolRunner;
   #view: BranchView = emptyView();
   #picture: BranchPicture = nothing;
   #subscription: Subscription | undefined;
+  /** The newest kept event that `onEvent` was called with, or that the picture began with. */
+  #told = 0;
 
-  /** Use `watch` of a branch. */
-  constructor(source: Source, options: WatchOptions, tools: (onError: (error: unknown) => void) => ToolRunner) {
+  /** Use `live` of a branch. */
+  constructor(source: Source, options: LiveOptions, tools: (onError: (error: unknown) => void) => ToolRunner) {
     this.#source = source;
     this.#options = options;
     this.#tools = tools((error) => this.#show({ error }));
@@ -87,7 +93,7 @@ export class LiveBranch {
     return this.#picture;
   }
 
-  /** Calls the listener after every change, and keeps the picture up to date as long as there is one (L3). */
+  /** Calls the listener after every change, and keeps the picture up to date as long as there is one (LiveBranch-3). */
   subscribe(listener: () => void): () => void {
     const own = () => listener();
     this.#listeners.add(own);
@@ -101,7 +107,10 @@ export class LiveBranch {
 
   #start(): Subscription {
     return this.#source.subscribe({
-      after: (signal) => this.#load(signal),
+      after: async (signal) => {
+        this.#told = await this.#load(signal);
+        return this.#told;
+      },
       onEvent: (event) => this.#event(event),
       onSnapshot: (message) => {
         this.#drafts.snapshot(message);
@@ -124,7 +133,7 @@ export class LiveBranch {
     this.#drafts.clear();
   }
 
-  #connected(connection: Connection): void {
+  #connected(connection: ClientConnection): void {
     if (connection.state === "replaying") this.#drafts.connected();
     const isOver = connection.state === "failed";
     this.#show({ connection, ...(isOver && { error: connection.error }) });
@@ -145,6 +154,7 @@ export class LiveBranch {
   }
 
   async #event(event: BoughEvent): Promise<void> {
+    this.#tell(event);
     const isDrawn = this.#drafts.event(event);
     if (event.seq === undefined) {
       const isParked = event.type === "run-end" && event.status === "parked";
@@ -154,14 +164,28 @@ export class LiveBranch {
     }
     // A picture that was loaded meanwhile shows it already.
     if (event.seq <= this.#view.seq) return;
-    if (looksBack.has(event.type) || !this.#fold(event as KeptEvent)) await this.#reload();
+    if (looksBack(event as KeptEvent) || !this.#fold(event as KeptEvent)) await this.#reload();
     else this.#show({ ...runAfter(event as KeptEvent) }, true);
+  }
+
+  /** LiveBranch-4: an event whose handling failed comes again. */
+  #tell(event: BoughEvent): void {
+    const { onEvent } = this.#options;
+    if (!onEvent || (event.seq !== undefined && event.seq <= this.#told)) return;
+    this.#told = event.seq ?? this.#told;
+    try {
+      onEvent(event);
+    } catch (error) {
+      this.#show({ error });
+    }
   }
 
   /** False when the picture does not hold what the event is about: a turn that waits to be saved, say. */
   #fold(event: KeptEvent): boolean {
     try {
-      fold(this.#view, event);
+      // What only models see has no place in the picture, whose messages don't begin with the branch's first.
+      if (event.type.startsWith("history.")) this.#view.seq = event.seq;
+      else fold(this.#view, event);
       return true;
     } catch {
       return false;
@@ -179,7 +203,7 @@ export class LiveBranch {
     }
   }
 
-  /** L2. */
+  /** LiveBranch-2. */
   #show(change: Partial<BranchPicture>, isFolded = false): void {
     const before = this.#picture;
     const facts = isFolded ? factsOf(this.#view) : {};
@@ -191,13 +215,18 @@ export class LiveBranch {
 }
 
 /** What can't be folded into a picture that begins in the middle: it is asked for again. */
-const looksBack = new Set<string>(["branch.reverted", "branch.forked", "history.compacted"]);
+function looksBack(event: KeptEvent): boolean {
+  if (event.type === "history.compacted") return event.retention === "hard";
+  return event.type === "branch.reverted" || event.type === "branch.forked" || event.type === "history.restored";
+}
 
 function viewOf(state: StateBody): BranchView {
   const { seq, branch, messages, openTurn, interactions } = state;
   const open = openTurn && { ...openTurn, from: seq, runs: [], messages: [...openTurn.messages], set: {} };
   const header = { metadata: branch.metadata };
-  return { ...emptyView(), seq, header, messages: [...messages], open: open ?? null, interactions: [...interactions] };
+  const held = [...messages];
+  const picture = { seq, header, messages: held, shown: held, window: held };
+  return { ...emptyView(), ...picture, open: open ?? null, interactions: [...interactions] };
 }
 
 function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "interactions" | "lastTurn"> {

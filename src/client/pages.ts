@@ -1,6 +1,7 @@
 // Following pages: the server gives long lists in pieces, and the handles give them whole.
 
 import type { Fact, Message, UnknownFact } from "../events/index.ts";
+import type { BranchEvents } from "../wire/handle.ts";
 import type { EventsQuery } from "../wire/schemas.ts";
 import type { MessagesBody, StateBody } from "../wire/types.ts";
 import { isRemoteError } from "./errors.ts";
@@ -11,12 +12,6 @@ const mostAtOnce = 1000;
 /** As the log keeps it. */
 type Event = Fact | UnknownFact;
 
-/** A page of events. An array that also says whether it ends before the log does. */
-export interface EventPage extends Array<Event> {
-  /** There are further events: pass it as `after` to get them. */
-  readonly after?: number;
-}
-
 interface EventsBody {
   readonly events: readonly Event[];
   readonly after?: number;
@@ -26,7 +21,7 @@ interface EventsBody {
 export async function collectEvents(
   ask: (query: EventsQuery) => Promise<EventsBody>,
   { after, limit = mostAtOnce, ...which }: EventsQuery,
-): Promise<EventPage> {
+): Promise<BranchEvents> {
   const events: Event[] = [];
   let cursor = after;
   do {

@@ -1,59 +1,25 @@
-// What is asked of the server, in the words of the agent's own methods.
+// What a client is asked for.
 
-import type { JsonObject } from "../base/json.ts";
-import type { InputBody } from "../wire/schemas.ts";
+import type { BranchRunOptions } from "../wire/handle.ts";
 
-/** Which branch, and which agent of the server works on it. */
-export interface BranchScope {
-  readonly agentId: string;
+/** A branch with everything that names it. */
+export interface BranchScopeObject {
+  /** The agent of the server that works on the branch; default: the client's `agentId`. */
+  readonly agentId?: string | undefined;
   readonly sessionId: string;
   /** Default "main". */
-  readonly branchId?: string;
+  readonly branchId?: string | undefined;
 }
 
-/** What a branch is called. */
-export interface BranchDetails {
-  readonly name?: string;
-  readonly description?: string;
-  readonly tags?: readonly string[];
-  readonly metadata?: JsonObject;
-}
+/** Names a branch of a server: a session id, or an object with the ids. */
+export type BranchScope = string | BranchScopeObject;
 
-export interface BranchPatch {
-  readonly name?: string | null;
-  readonly description?: string | null;
-  readonly tags?: readonly string[] | null;
-  readonly metadata?: JsonObject;
-}
-
-export interface ForkRequest extends BranchDetails {
-  /** The last message the fork shares; without a point, the latest. */
-  readonly from?: string;
-  /** Instead: how many messages it shares. */
-  readonly fromMessageIndex?: number;
-  /** Instead: the last position of the log it shares. */
-  readonly fromSeq?: number;
-  readonly newBranchId?: string;
-  /** Branch-scoped state: as of the fork point (default), as it is now, or none. */
-  readonly state?: "fork-point" | "current" | "none";
-}
-
-export interface RevertRequest {
-  /** The last message that stays. */
-  readonly to?: string;
-  /** Instead: how many messages stay. */
-  readonly toMessageIndex?: number;
-  /** Instead: the position to go back to. */
-  readonly toSeq?: number;
-}
-
-/** What someone says: a text, the parts of one message, or messages. Nothing resumes what was left open. */
-export type Input = NonNullable<InputBody["input"]>;
-
-export interface SubmitOptions extends Omit<InputBody, "input"> {
-  /** Makes a repetition harmless; drawn by chance unless given. */
+/** Options of `submit` that only a server has. */
+export interface SubmitOptions extends BranchRunOptions {
+  /** An idempotency key (random by default), so that retries never start a second run. */
   readonly key?: string;
-  readonly signal?: AbortSignal;
+  /** What happens while another run is active (default "reject"). */
+  readonly ifActive?: "reject" | "queue" | "interrupt";
 }
 
 /** Which records of the audit log; all that are said must fit. */

@@ -53,7 +53,7 @@ test("a stream that is left is cancelled", async () => {
   });
   const fetch = (async () => new Response(body)) as unknown as typeof globalThis.fetch;
   const subscription = createClient({ url: "http://far", fetch })
-    .open({ agentId: "a", sessionId: "s" })
+    .branch({ agentId: "a", sessionId: "s" })
     .subscribe({
       onEvent: () => {},
       onConnection: ({ state }) => state === "replaying" && setTimeout(() => subscription.close(), 5),

@@ -1,11 +1,11 @@
-// C1 to C4 on a transport that does everything a network can do.
+// Subscription-1 to Subscription-4 on a transport that does everything a network can do.
 
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../base/clock.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { problem } from "../wire/problem.ts";
-import type { Connection } from "./connection.ts";
+import type { ClientConnection } from "./connection.ts";
 import { RemoteError } from "./errors.ts";
 import { type SubscribeOptions, Subscription } from "./subscription.ts";
 import type { Arrival, Transport } from "./transport.ts";
@@ -55,7 +55,7 @@ function transportOf(play: (after: number, connection: number) => Play): Transpo
 function subscribe(transport: Transport, options: Partial<SubscribeOptions> = {}) {
   const silenceMs = 1_000_000;
   const clock = fastClock(silenceMs);
-  const states: Connection[] = [];
+  const states: ClientConnection[] = [];
   const subscription = new Subscription({
     onEvent: () => {},
     onConnection: (connection) => states.push(connection),
@@ -74,7 +74,7 @@ const seqsOf = (events: readonly BoughEvent[]) => events.flatMap(({ seq }) => (s
 const range = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
 describe("whatever the line does", () => {
-  test("C1: every kept event is handled once and in order", async () => {
+  test("Subscription-1: every kept event is handled once and in order", async () => {
     const fault = fc.record({
       cutAfter: fc.nat(12),
       /** How far back the stream begins, as if it had not understood the cursor. */
@@ -107,7 +107,7 @@ describe("whatever the line does", () => {
     );
   });
 
-  test("C2: what a handler failed at comes again, and nothing twice that it was done with", async () => {
+  test("Subscription-2: what a handler failed at comes again, and nothing twice that it was done with", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(2), { minLength: 1, maxLength: 20 }), async (failures) => {
         const last = failures.length;
@@ -130,7 +130,7 @@ describe("whatever the line does", () => {
   });
 });
 
-test("C1: what comes again is passed over, what is missing costs the connection", async () => {
+test("Subscription-1: what comes again is passed over, what is missing costs the connection", async () => {
   const twice = transportOf(() => [[...upTo(0, 2), ...upTo(0, 3)]]);
   const { subscription } = subscribe(twice, { onEvent: ({ seq }) => seq === 3 && subscription.close() });
   await subscription.ended;
@@ -141,7 +141,7 @@ test("C1: what comes again is passed over, what is missing costs the connection"
   expect(holes.opened).toEqual([0, 1]);
 });
 
-test("C2: a handler that fails three times in a row at the same event ends it, before that event", async () => {
+test("Subscription-2: a handler that fails three times in a row at the same event ends it, before that event", async () => {
   const transport = transportOf((after) => [upTo(after, 5)]);
   let calls = 0;
   const { subscription } = subscribe(transport, {
@@ -155,7 +155,7 @@ test("C2: a handler that fails three times in a row at the same event ends it, b
   expect([calls, subscription.cursor, transport.opened]).toEqual([3, 2, [0, 2, 2]]);
 });
 
-test("C3: one event at a time", async () => {
+test("Subscription-3: one event at a time", async () => {
   let atWork = 0;
   const transport = transportOf((after) => [upTo(after, 10)]);
   const { subscription } = subscribe(transport, {
@@ -170,7 +170,7 @@ test("C3: one event at a time", async () => {
   expect(subscription.cursor).toBe(10);
 });
 
-test("C4: after it was closed nothing is handled, though the batch holds more", async () => {
+test("Subscription-4: after it was closed nothing is handled, though the batch holds more", async () => {
   const seen: number[] = [];
   const { subscription } = subscribe(
     transportOf((after) => [upTo(after, 5)]),

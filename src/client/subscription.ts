@@ -1,15 +1,15 @@
 // Subscription: the events of a branch, over as many connections as it takes. It owns the cursor.
-//   C1. A kept event is handed on once, in the order of the log: the next one after the cursor, or none.
-//   C2. The cursor moves when the handler is done with an event, and not when it fails: then the event comes again.
-//   C3. One thing is handled at a time; while it is, nothing more is read.
-//   C4. It ends once: closed by its owner, or failed for good. After that no handler is called.
+//   Subscription-1. A kept event is handed on once, in the order of the log: the next one after the cursor, or none.
+//   Subscription-2. The cursor moves when the handler is done with an event, and not when it fails: then the event comes again.
+//   Subscription-3. One thing is handled at a time; while it is, nothing more is read.
+//   Subscription-4. It ends once: closed by its owner, or failed for good. After that no handler is called.
 
 import type { Clock } from "../base/clock.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
 import {
   type Backoff,
-  type Connection,
+  type ClientConnection,
   type ConnectionInput,
   type ConnectionState,
   delayMs,
@@ -20,14 +20,14 @@ import { isRemoteError, problemError, RemoteError } from "./errors.ts";
 import type { Arrival, Transport } from "./transport.ts";
 
 /** What a subscriber wants to hear. Each may be asynchronous; the next thing waits for it. */
-export interface SubscribeOptions {
+export interface SubscribeOptions<Event = BoughEvent> {
   /**
    * The cursor: events after it come (default 0, everything). A function finds one, before the first connection and again
    * when the branch has no such position any more.
    */
   readonly after?: number | ((signal: AbortSignal) => Promise<number>);
   /** An event of the branch: kept (it has `seq`), or live and best effort. */
-  onEvent(event: BoughEvent): unknown;
+  onEvent(event: Event): unknown;
   /** An event of a subagent's branch. */
   onChild?(event: BoughEvent): unknown;
   /** A message in the making as it is now; replaces what was heard of it. */
@@ -35,7 +35,7 @@ export interface SubscribeOptions {
   /** All that was there is told; what follows happens now. */
   onReady?(seq: number): unknown;
   /** The connection has changed. */
-  onConnection?(connection: Connection): void;
+  onConnection?(connection: ClientConnection): void;
   /** How often in a row a handler may fail before the subscription does (default 3). */
   readonly attempts?: number;
   /** Closes the subscription. */
@@ -65,13 +65,13 @@ const over: ReadonlySet<ConnectionState> = new Set(["closed", "failed"]);
 export class Subscription {
   readonly #options: SubscriptionOptions;
   readonly #closing = new AbortController();
-  #connection: Connection = idleConnection;
+  #connection: ClientConnection = idleConnection;
   #cursor: number | undefined;
   #failures = 0;
   /** The least wait that the server asked for. */
   #retryMs = 0;
   /** Resolves when it is over, with how it ended: closed, or failed with its error. Never rejects. */
-  readonly ended: Promise<Connection>;
+  readonly ended: Promise<ClientConnection>;
 
   /** Use `subscribe` of a branch. */
   constructor(options: SubscriptionOptions) {
@@ -86,7 +86,7 @@ export class Subscription {
     return this.#cursor ?? 0;
   }
 
-  get connection(): Connection {
+  get connection(): ClientConnection {
     return this.#connection;
   }
 
@@ -96,7 +96,7 @@ export class Subscription {
     this.#closing.abort();
   }
 
-  async #run(): Promise<Connection> {
+  async #run(): Promise<ClientConnection> {
     if (this.#options.signal?.aborted) this.close();
     this.#input("start");
     while (!over.has(this.#connection.state)) {
@@ -150,7 +150,7 @@ export class Subscription {
     }
   }
 
-  /** C4: not any more once it was closed. */
+  /** Subscription-4: not any more once it was closed. */
   get #isReading(): boolean {
     const { state } = this.#connection;
     return state === "replaying" || state === "live";
@@ -190,7 +190,7 @@ export class Subscription {
     const { seq } = event;
     if (seq !== undefined) {
       if (seq <= this.cursor) return undefined;
-      // C1: something is missing, so this is not the stream it should be; the next one begins at the cursor.
+      // Subscription-1: something is missing, so this is not the stream it should be; the next one begins at the cursor.
       if (seq !== this.cursor + 1) return "end";
     }
     await this.#hand(() => onEvent(event));

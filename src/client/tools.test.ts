@@ -31,7 +31,7 @@ function runner(tools: ClientTools, respond: (id: string, answer: JsonObject) =>
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-test("O1: an open call is answered once, however often it is seen", async () => {
+test("Tools-1: an open call is answered once, however often it is seen", async () => {
   const { run, answers } = runner({ locate: { execute: ({ precise }) => ({ precise }) } });
   for (let i = 0; i < 5; i++) {
     run.see([call("i")]);
@@ -42,7 +42,7 @@ test("O1: an open call is answered once, however often it is seen", async () => 
 
 test("calls of tools that are not here, and other questions, are left to others", async () => {
   const { run, answers } = runner({ locate: { execute: () => 1 } });
-  run.see([call("a", "other"), call("b", "constructor"), { ...call("c"), kind: "permission" }]);
+  run.see([call("a", "other"), call("b", "constructor"), { ...call("c"), kind: "permission" } as InteractionBody]);
   await settled();
   expect(answers).toEqual([]);
 });
@@ -64,7 +64,7 @@ test("what a tool throws is an answer, too, and nothing is null", async () => {
   ]);
 });
 
-test("O2: to come late is no failure; other refusals are told", async () => {
+test("Tools-2: to come late is no failure; other refusals are told", async () => {
   const refuse = (code: "interaction_closed" | "forbidden", status: number) => async () => {
     throw new RemoteError(code, "No.", { status });
   };

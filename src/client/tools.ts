@@ -1,7 +1,7 @@
 // Client tools: calls that are answered where the client is. What is open is looked at as a whole, again and again, so a
 // reload finds what the page before it left.
-//   O1. In one page an interaction is worked on once.
-//   O2. Of several pages that answer, the server takes one; the others are not told that as a failure.
+//   Tools-1. In one page an interaction is worked on once.
+//   Tools-2. Of several pages that answer, the server takes one; the others are not told that as a failure.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
@@ -24,6 +24,7 @@ export interface ClientTool {
   execute(input: any, context: ClientToolContext): unknown;
 }
 
+/** Tools that run where the client is, by name. */
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
 export interface ToolRunnerOptions {
@@ -44,7 +45,7 @@ export class ToolRunner {
     this.#options = options;
   }
 
-  /** These are open: begins what is new (O1), calls off what is gone. */
+  /** These are open: begins what is new (Tools-1), calls off what is gone. */
   see(open: readonly InteractionBody[]): void {
     for (const [id, work] of this.#working) {
       if (open.some((each) => each.id === id)) continue;

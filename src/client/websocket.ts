@@ -13,6 +13,7 @@ export interface WebSocketLike {
   addEventListener(type: any, listener: (event: any) => void): void;
 }
 
+/** Makes a WebSocket; browsers and the package `ws` have one. */
 export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocketLike;
 
 /** A page can't slow a WebSocket down: what waits longer than this is dropped and asked for again. */

@@ -6,7 +6,14 @@ import { keptEvents } from "./kept.ts";
 
 /** Every kind of fact with every field it can have. */
 const samples: { [T in FactType]: FactPayload<T> } = {
-  "branch.created": { name: "n", description: "d", tags: ["a", "b"], metadata: { deep: { er: [1, null, "x"] } } },
+  "branch.created": {
+    name: "n",
+    description: "d",
+    tags: ["a", "b"],
+    metadata: { deep: { er: [1, null, "x"] } },
+    owner: { sessionId: "s", branchId: "main", turnId: "t", callId: "c1", kind: "subagent" },
+    visibility: "hidden",
+  },
   "branch.forked": {
     from: { branchId: "main", seq: 7 },
     messageId: "m1",
@@ -17,6 +24,8 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     description: "",
     tags: [],
     metadata: {},
+    owner: { sessionId: "s", branchId: "main", turnId: "t", kind: "anything" },
+    visibility: "hidden",
   },
   "branch.updated": { name: null, description: "d", tags: null, metadata: { a: 1 } },
   "branch.reverted": {
@@ -26,7 +35,6 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     answered: [],
     checkpointId: "c",
     set: { a: null },
-    compactions: 1,
   },
   "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" } },
   "turn.resumed": { turnId: "t", runId: "r2", agentId: "a" },
@@ -82,10 +90,37 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   "interrupt.requested": { runId: "r", reason: "enough" },
   "history.compacted": {
     retention: "hard",
+    from: 0,
+    to: 4,
     first: "m1",
     last: "m4",
+    keep: [2],
     replacements: [{ id: "s1", role: "system", content: "So far: nothing." }],
-    strategy: "summarise",
+    over: [3],
+    reason: "share",
+    strategy: "summary",
+    model: "m",
+    tokens: { before: 900, after: 80 },
+  },
+  "history.cleared": { results: [{ at: 3, callIds: ["c1"] }], reason: "share", tokens: { before: 900, after: 80 } },
+  "history.restored": {
+    of: "h1",
+    overlays: [
+      "h0",
+      {
+        id: "h2",
+        seq: 7,
+        createdAt: 5,
+        retention: "soft",
+        from: 0,
+        to: 2,
+        first: "m1",
+        last: "m2",
+        keep: [],
+        replacements: [{ id: "s2", role: "user", content: "Before." }],
+      },
+    ],
+    cleared: [{ id: "h3", seq: 8, at: 3, callIds: ["c1"] }],
   },
 };
 
@@ -206,11 +241,19 @@ describe("a refusal names where the payload is wrong", () => {
     ["branch.forked", { from: { branchId: "main", seq: 1.5 } }, "from.seq"],
     ["branch.created", { tags: ["a", 1] }, "tags.1"],
     ["branch.created", { metadata: [] }, "metadata"],
+    ["branch.created", { visibility: "shown" }, "visibility"],
+    ["branch.created", { owner: { sessionId: "s", branchId: "b", turnId: "t", kind: "" } }, "owner.kind"],
+    ["branch.forked", { owner: { sessionId: "s", branchId: "b", kind: "k" } }, "owner.turnId"],
+    ["branch.forked", { owner: { sessionId: "s", branchId: "b", turnId: "t", kind: "k", runId: "r" } }, "owner.runId"],
     ["state.changed", { set: ["a"] }, "set"],
     ["turn.ended", { status: "committed" }, "status"],
     ["turn.ended", { error: { code: "x" } }, "error.message"],
     ["turn.committed", { usage: { inputTokens: -1 } }, "usage.inputTokens"],
     ["interaction.opened", { kind: "riddle" }, "kind"],
+    ["history.compacted", { from: -1 }, "from"],
+    ["history.compacted", { to: 1.5 }, "to"],
+    ["history.cleared", { results: [{ at: 1, callIds: [""] }] }, "results.0.callIds.0"],
+    ["history.restored", { cleared: [{ id: "h", seq: 1, at: -1, callIds: [] }] }, "cleared.0.at"],
     ["history.compacted", { replacements: [{ id: "", role: "system", content: "" }] }, "replacements.0.id"],
     ["history.compacted", { replacements: [{ id: "a", role: "tool", content: [] }] }, "replacements.0.role"],
   ];

@@ -7,11 +7,13 @@ import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { factLimits, type JsonObject, ownJson, writeJson } from "../base/json.ts";
 import type { EventDefinition, KeptDefinition } from "./define.ts";
+import type { InteractionForm } from "./interactions.ts";
 import { keptEvents } from "./kept.ts";
 
 type Definitions = (typeof keptEvents)[number];
 type PayloadOf<D> = D extends EventDefinition<string, boolean, infer S> ? v.InferOutput<S> : never;
 
+/** The types of facts. */
 export type FactType = Definitions["type"];
 /** The payload of one type of fact. */
 export type FactPayload<Type extends FactType> = PayloadOf<Extract<Definitions, { type: Type }>>;
@@ -23,9 +25,14 @@ interface Stamp {
   readonly at: number;
 }
 
+/** What a reader sees of a payload: a question's request is typed by its kind. */
+type ReadPayload<Type extends FactType> = Type extends "interaction.opened"
+  ? Omit<FactPayload<Type>, "kind" | "request"> & InteractionForm
+  : FactPayload<Type>;
+
 /** A fact as it was appended: its place, its id, its time, and the payload of its type. */
 export type Fact<Type extends FactType = FactType> = {
-  [T in Type]: Stamp & { readonly type: T } & Readonly<FactPayload<T>>;
+  [T in Type]: Stamp & { readonly type: T } & Readonly<ReadPayload<T>>;
 }[Type];
 
 /** A fact of a kind that this version does not know; kept and passed on as it is. */
@@ -51,6 +58,7 @@ export interface Encoded extends StoredText {
 
 type Unnumbered<F> = F extends unknown ? Omit<F, "seq"> : never;
 
+/** Turns facts into the text that a store keeps, and back. */
 export interface Codec {
   /** What to store; refuses payloads of the wrong shape, too large, too deep, or that would not come back the same. */
   encode(draft: Draft | Omit<UnknownFact, "seq">): Encoded;
@@ -64,6 +72,7 @@ const stamp = { id: v.any(), type: v.any(), at: v.any() };
 /** The fact itself is the outermost object. */
 const fieldLimits = { ...factLimits, depth: factLimits.depth - 1 };
 
+/** Makes a codec of these facts. */
 export function createCodec(events: readonly KeptDefinition[]): Codec {
   const definitions = new Map(events.map((definition) => [definition.type, definition]));
   const writers = new Map(events.map((definition) => [definition.type, writerOf(definition)]));
@@ -83,8 +92,9 @@ export function createCodec(events: readonly KeptDefinition[]): Codec {
       const definition = definitions.get(parsed.type);
       if (!definition || definition.version !== (parsed.v ?? 1)) return decodeOther(definition, seq, id, parsed);
       if (parsed.v !== undefined) delete parsed.v;
-      parsed.seq = seq;
+      // In this order: what was read becomes the same text as what was just written.
       parsed.id = id;
+      parsed.seq = seq;
       return parsed;
     },
   };
@@ -93,6 +103,7 @@ export function createCodec(events: readonly KeptDefinition[]): Codec {
 /** The codec of Bough's own facts. */
 export const codec: Codec = createCodec(keptEvents);
 
+/** Whether a fact is of a kind that this version does not know. */
 export function isUnknown(fact: Fact | UnknownFact): fact is UnknownFact {
   return fact.type.startsWith(unknownPrefix);
 }
@@ -158,7 +169,7 @@ function invalid(type: string, path: string | null | undefined, why: string): Bo
 
 function decodeOther(definition: EventDefinition | undefined, seq: number, id: string, parsed: JsonObject) {
   const { type, at, ...rest } = parsed as JsonObject & { type: string; at: number };
-  if (!definition) return { seq, id, at, type: `${unknownPrefix}${type}`, payload: rest } satisfies UnknownFact;
+  if (!definition) return { id, at, type: `${unknownPrefix}${type}`, payload: rest, seq } satisfies UnknownFact;
   const { v: version = 1, ...payload } = rest;
   return { seq, id, at, type, ...upcast(definition, Number(version), payload) } as Fact;
 }

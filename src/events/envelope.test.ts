@@ -33,7 +33,7 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-input-end": { type: "tool-input-end", messageId: "m", callId: "c" },
   "model-retry": { type: "model-retry", messageId: "m", ...again },
   "output-partial": { type: "output-partial", messageId: "m", output: { city: "Os" } },
-  "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add" },
+  "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add", input: { a: 1 } },
   "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
   "error-report": { type: "error-report", source: "tool", error: { message: "no" } },

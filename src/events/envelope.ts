@@ -36,6 +36,7 @@ interface Addressed extends Routing {
 }
 
 type LiveDefinitions = (typeof liveEvents)[number];
+/** The types of live events. */
 export type LiveType = LiveDefinitions["type"];
 /** A live event before it is addressed. */
 export type LiveDraft<Type extends LiveType = LiveType> = {

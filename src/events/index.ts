@@ -27,6 +27,21 @@ export {
   type Routing,
   type UnknownEvent,
 } from "./envelope.ts";
+export type {
+  ClarificationAnswer,
+  ClarificationRequest,
+  ClientToolAnswer,
+  ClientToolRequest,
+  ContinuationAnswer,
+  ContinuationRequest,
+  Interaction,
+  InteractionAnswer,
+  InteractionForm,
+  InteractionForms,
+  InteractionKind,
+  PermissionAnswer,
+  PermissionRequest,
+} from "./interactions.ts";
 export { keptEvents } from "./kept.ts";
 export { liveEvents } from "./live.ts";
 export type {
@@ -40,5 +55,15 @@ export type {
   ToolOutput,
   ToolResultPart,
 } from "./message.ts";
+export type { OverlayRecord } from "./overlay.ts";
+export {
+  defineEvent,
+  type EventFrom,
+  type EventSchema,
+  type OwnEvent,
+  type OwnEventDefinition,
+} from "./own-events.ts";
+export type { BranchOwner, Ownership } from "./owner.ts";
 export { callsOf, textOf } from "./parts.ts";
+export type { OwnEventTable } from "./present-own.ts";
 export type { KeptOutput, KeptTool, RunIdentity, TurnRequest } from "./request.ts";

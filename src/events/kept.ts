@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { JsonObject } from "../base/json.ts";
 import { kept } from "./define.ts";
 import { contentSchema, outputSchema } from "./message.ts";
+import { compactedRange, inForce } from "./overlay.ts";
 import { requestSchema } from "./request.ts";
 
 const id = v.pipe(v.string(), v.nonEmpty());
@@ -32,9 +33,17 @@ const outcome = {
   usage: v.optional(usage),
   iterations: v.optional(count),
   reason: v.optional(v.string()),
+  /** What the last model call was sent and answered, in tokens: the size of the context. */
+  context: v.optional(v.strictObject({ inputTokens: count, outputTokens: count, model: v.optional(v.string()) })),
 };
 
-const branchCreated = kept("branch.created", v.strictObject({ ...header }));
+/** Whose work the branch is (owner.ts). */
+const ownership = {
+  owner: v.optional(v.strictObject({ sessionId: id, branchId: id, turnId: id, callId: v.optional(id), kind: id })),
+  visibility: v.optional(v.literal("hidden")),
+};
+
+const branchCreated = kept("branch.created", v.strictObject({ ...header, ...ownership }));
 
 const branchForked = kept(
   "branch.forked",
@@ -48,7 +57,9 @@ const branchForked = kept(
     answered: v.optional(v.array(id)),
     /** What differs from the branch state at the fork point (for `state: "current"` and `"none"`). */
     set: v.optional(jsonObject),
+    ...inForce,
     ...header,
+    ...ownership,
   }),
 );
 
@@ -76,8 +87,7 @@ const branchReverted = kept(
     checkpointId: v.optional(id),
     /** The patch from the branch state before to the branch state at the position. */
     set: v.optional(jsonObject),
-    /** How many compactions remain in force. */
-    compactions: v.optional(count),
+    ...inForce,
   }),
 );
 
@@ -110,6 +120,8 @@ const messageAdded = kept(
     content: contentSchema,
     partial: v.optional(v.literal(true)),
     providerOptions: v.optional(jsonObject),
+    /** Where it comes from; absent for what the run itself adds, such as a model's reply. */
+    source: v.optional(v.picklist(["user"])),
     /** What the model call behind it used; of the message that closes a turn, the turn's own total says so. */
     usage: v.optional(usage),
   }),
@@ -220,20 +232,38 @@ const interruptRequested = kept("interrupt.requested", v.strictObject({ runId: i
   direction: "up",
 });
 
-/** Messages first…last are replaced: in the model's view only (soft), or in the projection too (hard). */
+/** Tokens of the prompt before and after. */
+const sizes = v.strictObject({ before: count, after: count });
+
+/** A range of messages is shown as something else: to models only (soft), or to people too (hard). The ledger stays. */
 const historyCompacted = kept(
   "history.compacted",
   v.strictObject({
-    retention: v.picklist(["soft", "hard"]),
-    first: id,
-    last: id,
-    replacements: v.array(
-      v.strictObject({ id, role: v.picklist(["system", "user", "assistant"]), content: contentSchema }),
-    ),
+    ...compactedRange,
+    /** Positions in the log of the compactions whose place it takes. */
+    over: v.optional(v.array(count)),
+    reason: v.optional(v.string()),
     strategy: v.optional(v.string()),
+    model: v.optional(v.string()),
+    usage: v.optional(usage),
+    tokens: v.optional(sizes),
   }),
 );
 
+/** Outputs of old calls are shown to models as a short note. `at` is the position of the message with the results. */
+const historyCleared = kept(
+  "history.cleared",
+  v.strictObject({
+    results: v.array(v.strictObject({ at: count, callIds: v.array(id) })),
+    reason: v.optional(v.string()),
+    tokens: v.optional(sizes),
+  }),
+);
+
+/** Takes a compaction or a clearing back: these are in force afterwards. */
+const historyRestored = kept("history.restored", v.strictObject({ of: id, ...inForce }));
+
+/** The definitions of all facts. */
 export const keptEvents = [
   branchCreated,
   branchForked,
@@ -258,4 +288,6 @@ export const keptEvents = [
   interactionExpired,
   interruptRequested,
   historyCompacted,
+  historyCleared,
+  historyRestored,
 ] as const;

@@ -18,6 +18,7 @@ const again = { attempt: count, attempts: count, delayMs: v.number(), error: fai
 const streaming = { channel: "streaming" } as const;
 const control = { channel: "control" } as const;
 
+/** The definitions of all live events. */
 export const liveEvents = [
   live("run-start", v.strictObject({ resumed: v.optional(v.boolean()) }), control),
   live(
@@ -45,7 +46,7 @@ export const liveEvents = [
   /** The output that was asked for, as far as it is written; not checked yet. Each stands in place of the one before. */
   live("output-partial", v.strictObject({ ...ofMessage, output: v.any() }), streaming),
   /** A tool begins to run; its result is the fact `tool.returned`. */
-  live("tool-start", v.strictObject({ ...ofCall, toolName: id })),
+  live("tool-start", v.strictObject({ ...ofCall, toolName: id, input: v.unknown() })),
   /** What a tool shows before it is done. */
   live("tool-progress", v.strictObject({ callId: id, toolName: id, output: v.any() })),
   live("tool-retry", v.strictObject({ callId: id, toolName: id, ...again })),

@@ -3,12 +3,14 @@
 import * as v from "valibot";
 import type { Json, JsonObject } from "../base/json.ts";
 
+/** Text of a message. */
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
   readonly providerOptions?: JsonObject;
 }
 
+/** A call of a tool by the model. */
 export interface ToolCallPart {
   readonly type: "tool-call";
   readonly toolCallId: string;
@@ -25,6 +27,7 @@ export interface ToolOutput {
   readonly [key: string]: Json;
 }
 
+/** The result of a tool call. */
 export interface ToolResultPart {
   readonly type: "tool-result";
   readonly toolCallId: string;
@@ -39,9 +42,12 @@ export interface OpenPart {
   readonly [key: string]: Json;
 }
 
+/** A part of a message. */
 export type Part = TextPart | ToolCallPart | ToolResultPart | OpenPart;
+/** Who a message is from. */
 export type Role = "system" | "user" | "assistant" | "tool";
 
+/** A message of a branch. */
 export interface Message {
   /** Unique, never used again for a second attempt, the same on every branch that sees the message. */
   readonly id: string;

@@ -119,7 +119,7 @@ describe("a subscriber", () => {
   });
 });
 
-describe("H3: a subscriber that is too slow", () => {
+describe("Hub-3: a subscriber that is too slow", () => {
   /** A subscriber that stands still on its first event. */
   function stuck(hub: Hub, type = "*") {
     const seen: BoughEvent[] = [];

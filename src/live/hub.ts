@@ -1,7 +1,7 @@
 // Hub: hands events to subscribers. It owns one mailbox for each, and knows nothing of runs or the log.
-//   H1. publish() never waits and never throws: a slow subscriber loses live events, a failing one is reported.
-//   H2. A subscriber gets events in the order of publication, one at a time.
-//   H3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many. One that
+//   Hub-1. publish() never waits and never throws: a slow subscriber loses live events, a failing one is reported.
+//   Hub-2. A subscriber gets events in the order of publication, one at a time.
+//   Hub-3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many. One that
 //       wants events of a single type gets nothing else, so it is not told.
 
 import { Mailbox } from "../base/mailbox.ts";
@@ -23,12 +23,12 @@ export class Hub {
     this.#onError = onError;
   }
 
-  /** Whether anybody listens at all. */
+  /** Whether there is any subscriber. */
   get isHeard(): boolean {
     return this.#subscriptions.size > 0;
   }
 
-  /** Whether anybody listens to events of this type. */
+  /** Whether there is a subscriber for events of this type. */
   hears(type: BoughEvent["type"]): boolean {
     for (const { type: wanted } of this.#subscriptions) if (wanted === "*" || wanted === type) return true;
     return false;
@@ -41,7 +41,7 @@ export class Hub {
     }
   }
 
-  /** Returns a function that ends it; what waits for the subscriber then is not delivered any more. */
+  /** Returns a function that unsubscribes; events still waiting for the subscriber are then dropped. */
   subscribe(type: string, subscriber: Subscriber): () => void {
     const mailbox = eventMailbox(type);
     const subscription = { type, mailbox };
@@ -64,7 +64,7 @@ export class Hub {
   }
 }
 
-/** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader is told (H3). */
+/** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader is told (Hub-3). */
 export function eventMailbox(type = "*"): Mailbox<BoughEvent> {
   return new Mailbox({ merge: deltaMerge, droppable: isLive, ...(type === "*" && { notice: dropNotice }) });
 }
@@ -77,12 +77,12 @@ export function deltaMerge(before: BoughEvent, after: BoughEvent): BoughEvent | 
   return { ...before, text: `${before.text}${after.text}` } as BoughEvent;
 }
 
-/** Live events may be lost; kept ones are in the log, but whoever reads along must get them in order. */
+/** Live events may be lost; kept ones are in the log, but a reader must get them in order. */
 function isLive(event: BoughEvent): boolean {
   return event.seq === undefined;
 }
 
-/** Tells a reader, in the place where the next event stands, how many it missed. */
+/** Tells a reader, in place of the next event, how many it missed. */
 function dropNotice(next: BoughEvent, count: number): BoughEvent {
   const { sessionId, branchId, at } = next;
   const address = { version: 1, channel: "control", direction: "down", sessionId, branchId, at } as const;

@@ -1,6 +1,6 @@
-// Live: who hears of events as they happen.
+// Live: delivers events as they happen.
 
 export { eventMailbox, Hub, type Subscriber } from "./hub.ts";
 export { LiveReceiver } from "./receiver.ts";
-export { branchKey, isDraftEvent, RunningMessages } from "./running-messages.ts";
+export { isDraftEvent, RunningMessages } from "./running-messages.ts";
 export { LiveSender } from "./sender.ts";

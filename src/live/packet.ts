@@ -1,7 +1,8 @@
-// Packets: what processes tell each other over a store's live channel. Whatever arrives is checked; what does not fit, or
-// comes from a version that says it otherwise, is nobody's loss.
+// Packets: what processes send each other over a store's live channel. Every packet is checked; one that does not fit, or
+// comes from another version, is dropped.
 
 import * as v from "valibot";
+import { utf8Length } from "../base/bytes.ts";
 import { type LiveDraft, type LiveEvent, liveEvents, type Routing } from "../events/index.ts";
 import { liveTextBytes } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/index.ts";
@@ -11,7 +12,7 @@ export type Step = number | StampedDraft;
 /** A live event without its address, which the whole packet has in common. */
 export type StampedDraft = LiveDraft & { readonly at: number };
 
-/** Somebody wants to hear of a branch: from the beginning of what is being written, or on. */
+/** A request for a branch's live events: from the beginning of the messages in progress, or from now on. */
 export interface Want {
   readonly want: "begin" | "on";
 }
@@ -124,13 +125,13 @@ function numbered(head: object, packets: readonly string[][], from: number, isWh
 
 /** Steps in JSON, as many together as a text takes. */
 function packed(head: object, steps: readonly Step[]): string[][] {
-  const room = liveTextBytes - Buffer.byteLength(JSON.stringify(head)) - 100;
+  const room = liveTextBytes - utf8Length(JSON.stringify(head)) - 100;
   const packets: string[][] = [];
   let left = 0;
   for (const step of steps.flatMap(cut)) {
     const json = jsonOf(step);
     if (json === undefined) continue;
-    const bytes = Buffer.byteLength(json) + 1;
+    const bytes = utf8Length(json) + 1;
     if (bytes > room) continue;
     if (bytes > left || packets.length === 0) {
       packets.push([]);

@@ -1,7 +1,7 @@
 // LiveReceiver: what a run of another process shows on a branch. It owns how far it has followed that run.
-//   L4. Live events are handed on without a gap: after one, nothing comes before the messages in the making were told anew.
-//   L5. A run that another has followed is heard no more, whatever it still says.
-//   L6. Nobody is asked for anything while nothing happens on the branch.
+//   Receiver-4. Live events are handed on without a gap: after one, nothing comes before the messages in the making were told anew.
+//   Receiver-5. A run that another has followed is heard no more, whatever it still says.
+//   Receiver-6. Nothing is requested while nothing happens on the branch.
 
 import type { Clock } from "../base/clock.ts";
 import { type LiveEvent, liveEvent } from "../events/index.ts";
@@ -125,7 +125,7 @@ export class LiveReceiver {
     return liveEvent(draft, { ...this.#options.ref, runId: run, at, ...routing });
   }
 
-  /** Says now and then that more is wanted, for as long as somebody answers. */
+  /** Repeats the request from time to time, as long as it is answered. */
   async #wish(): Promise<void> {
     if (this.#isWishing) return;
     this.#isWishing = true;

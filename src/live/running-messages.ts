@@ -1,6 +1,7 @@
-// Messages that are being written, as far as they are: what somebody who joins in the middle is shown first.
+// Messages in progress, as far as they are written: what a reader that joins in the middle gets first.
 
 import type { BoughEvent } from "../events/index.ts";
+import { branchKey } from "../log/branch-key.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/index.ts";
 
@@ -47,7 +48,7 @@ export class RunningMessages {
     });
   }
 
-  /** Takes a message as somebody else has it. */
+  /** Takes over a message in progress from another process. */
   take({ text, reasoning, toolInputs, ...address }: MessageSnapshot): void {
     const key = branchKey(address);
     const messages = this.#branches.get(key) ?? new Map<string, Running>();
@@ -73,8 +74,4 @@ export class RunningMessages {
     messages?.delete(messageId);
     if (messages?.size === 0) this.#branches.delete(key);
   }
-}
-
-export function branchKey({ sessionId, branchId }: BranchRef): string {
-  return JSON.stringify([sessionId, branchId]);
 }

@@ -110,7 +110,7 @@ test("a reader that comes in the middle of a message has all of it, and then wha
   expect(text.m).toBe("Once upon a time.");
 });
 
-test("L2: without a reader a run says one thing, and a short one nothing", async () => {
+test("Sender-2: without a reader a run says one thing, and a short one nothing", async () => {
   const { run, pass, air } = given();
   const short = run("short");
   short.say("Hi");
@@ -126,7 +126,7 @@ test("L2: without a reader a run says one thing, and a short one nothing", async
   expect(air.sent.length).toBe(1);
 });
 
-test("L2, L6: nobody is told any more after the reader left, and nobody asks while nothing runs", async () => {
+test("Sender-2, Receiver-6: nobody is told any more after the reader left, and nobody asks while nothing runs", async () => {
   const { run, read, pass, air, left } = given();
   read();
   await pass(20_000);
@@ -158,7 +158,7 @@ test("a quiet run is still followed a minute later", async () => {
   expect(text.m).toBe("Thinking, done.");
 });
 
-test("L3: facts are named between the live events where they stood", async () => {
+test("Sender-3: facts are named between the live events where they stood", async () => {
   const { run, read, pass } = given();
   const { steps } = read();
   const { say, fact, end, sender } = run("r1");
@@ -179,7 +179,7 @@ test("L3: facts are named between the live events where they stood", async () =>
   for (const event of live) expect(event).toMatchObject({ ...ref, runId: "r1", turnId: "t", agent: { chain: ["a"] } });
 });
 
-test("L4: what is lost on the way is told anew, and every letter arrives once", async () => {
+test("Receiver-4: what is lost on the way is told anew, and every letter arrives once", async () => {
   const { run, read, pass, air } = given();
   const { text, wholes } = read();
   const { say } = run("r1");
@@ -199,7 +199,7 @@ test("L4: what is lost on the way is told anew, and every letter arrives once", 
   expect(wholes.length).toBeGreaterThan(3);
 });
 
-test("L4: a reader whose wishes were not heard for a while misses nothing of what was said meanwhile", async () => {
+test("Receiver-4: a reader whose wishes were not heard for a while misses nothing of what was said meanwhile", async () => {
   const { run, read, pass, air } = given();
   const { text } = read();
   const { say } = run("r1");
@@ -215,7 +215,7 @@ test("L4: a reader whose wishes were not heard for a while misses nothing of wha
   expect(text.m).toBe(said);
 });
 
-test("L1: a way that stands still holds nothing up and keeps little; the reader sees the gap and has everything again", async () => {
+test("Sender-1: a way that stands still holds nothing up and keeps little; the reader sees the gap and has everything again", async () => {
   const { run, read, pass, air } = given();
   const { text } = read();
   const { say, fact } = run("r1");
@@ -254,7 +254,7 @@ test("a long text is cut, also inside a character; what can't be cut is left out
   );
 });
 
-test("L5: the run that takes over is followed; what the one before still says is not heard", async () => {
+test("Receiver-5: the run that takes over is followed; what the one before still says is not heard", async () => {
   const { run, read, pass } = given();
   const { text, wholes } = read();
   const first = run("r1");

@@ -1,8 +1,8 @@
 // LiveSender: what a run shows, sent to processes that want to see it. It owns what waits to be sent and the messages that
-// are being written, from which somebody who comes later is told.
-//   L1. note() never waits and never throws; what can't be sent in time is left out, and the reader sees that it was.
-//   L2. Nothing is sent, but for one sign of life, unless somebody said lately that they want it.
-//   L3. What is sent comes in the order in which the run emitted it, facts named between the live events (F2 of the feed).
+// are being written, for readers that join later.
+//   Sender-1. note() never waits and never throws; what can't be sent in time is left out, and the reader sees that it was.
+//   Sender-2. Nothing is sent, but for one sign of life, unless a reader asked for it recently.
+//   Sender-3. What is sent comes in the order in which the run emitted it, facts named between the live events (Feed-2).
 
 import type { Clock } from "../base/clock.ts";
 import type { BoughEvent, LiveEvent } from "../events/index.ts";
@@ -15,7 +15,7 @@ import { RunningMessages } from "./running-messages.ts";
 const beginAfterMs = 100;
 /** How long events are gathered before they are sent together. */
 const gatherMs = 50;
-/** How long a wish holds; whoever wants more says so again. */
+/** How long a request holds; a reader that wants more repeats it. */
 export const wishMs = 12_000;
 /** How much may wait, in characters; also how long messages may be that are told from the beginning. */
 const mostWaiting = 64 * 1024;
@@ -40,7 +40,7 @@ export class LiveSender {
   #address: LiveEvent | undefined;
   #sent = 0;
   #wantedUntil = Number.NEGATIVE_INFINITY;
-  /** Somebody has to be told all that is being written. */
+  /** A reader needs all messages in progress. */
   #isWholeDue = false;
   #isPumping = false;
 
@@ -91,7 +91,7 @@ export class LiveSender {
     this.#wantedUntil = this.#options.clock.now() + wishMs;
     if (!wasWanted) this.#skip();
     else if (packet.want === "begin") this.#isWholeDue = true;
-    // So that whoever wants more sees that there is somebody.
+    // Shows readers that a run is active, so that they ask for more.
     else this.#waiting.push(this.#seq);
     void this.#pump();
   }

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AppendTarget, decideAppend, decideClaim, isLive, repeatedClaim, withDescendants } from "./decide.ts";
+import type { BoughError } from "../base/errors.ts";
+import {
+  type AppendTarget,
+  decideAppend,
+  decideClaim,
+  decideDelete,
+  isLive,
+  repeatedClaim,
+  withDescendants,
+} from "./decide.ts";
 import type { RunClaim, StoredEvent } from "./store.ts";
 
 const ref = { sessionId: "s", branchId: "b" };
@@ -85,18 +94,49 @@ describe("repeatedClaim", () => {
   });
 });
 
-describe("withDescendants", () => {
-  const branch = (branchId: string, parent?: string) => ({ branchId, ...(parent && { parent: { branchId: parent } }) });
+const branch = (branchId: string, parent?: string) => ({ branchId, ...(parent && { parent: { branchId: parent } }) });
+const idsOf = (branches: readonly { branchId: string }[]) => branches.map(({ branchId }) => branchId);
 
-  test("parents come before their children, whatever the order they are given in", () => {
+describe("withDescendants", () => {
+  test("finds everything below the named branches, whatever the order they are given in, and keeps that order", () => {
     const all = [branch("d", "c"), branch("a"), branch("c", "b"), branch("b", "a"), branch("e", "b"), branch("x")];
-    expect(withDescendants(all, "b").map(({ branchId }) => branchId)).toEqual(["b", "c", "e", "d"]);
-    expect(withDescendants(all, "x").map(({ branchId }) => branchId)).toEqual(["x"]);
-    expect(withDescendants(all, "nobody")).toEqual([]);
+    expect(idsOf(withDescendants(all, ["b"]))).toEqual(["d", "c", "b", "e"]);
+    expect(idsOf(withDescendants(all, ["x", "c", "nobody"]))).toEqual(["d", "c", "x"]);
+    expect(withDescendants(all, ["nobody"])).toEqual([]);
   });
 
   test("a chain of any length is no problem", () => {
     const chain = Array.from({ length: 20_000 }, (_, i) => branch(`b${i}`, i === 0 ? undefined : `b${i - 1}`));
-    expect(withDescendants(chain, "b0")).toHaveLength(chain.length);
+    expect(withDescendants(chain, ["b0"])).toHaveLength(chain.length);
+  });
+});
+
+describe("decideDelete", () => {
+  const all = [branch("a"), branch("b", "a"), branch("c", "b"), branch("d", "b"), branch("free"), branch("f", "free")];
+  const of = (branchId: string) => ({ sessionId: "s", branchId });
+
+  test("takes what is named, and with recursive what is below it", () => {
+    expect(idsOf(decideDelete(all, of("c"), {}))).toEqual(["c"]);
+    expect(idsOf(decideDelete(all, of("b"), { also: ["d", "nobody", "c", "f"] }))).toEqual(["b", "c", "d", "f"]);
+    expect(idsOf(decideDelete(all, of("b"), { also: ["free"], recursive: true }))).toEqual([
+      "b",
+      "c",
+      "d",
+      "free",
+      "f",
+    ]);
+  });
+
+  test("names the direct forks that are left, of all that would go", () => {
+    const left = (branchId: string, also?: string[]) => {
+      try {
+        return decideDelete(all, of(branchId), { also });
+      } catch (error) {
+        return (error as BoughError).data.children;
+      }
+    };
+    expect(left("a")).toEqual(["b"]);
+    expect(left("b", ["c"])).toEqual(["d"]);
+    expect(left("b", ["free"])).toEqual(["c", "d", "f"]);
   });
 });

@@ -3,7 +3,16 @@
 
 import { copyJson, type JsonObject } from "../base/json.ts";
 import { refuse } from "./refusals.ts";
-import type { Appended, AppendOptions, BranchRef, ClaimOptions, NewEvent, RunClaim, StoredEvent } from "./store.ts";
+import type {
+  Appended,
+  AppendOptions,
+  BranchRef,
+  ClaimOptions,
+  DeleteOptions,
+  NewEvent,
+  RunClaim,
+  StoredEvent,
+} from "./store.ts";
 
 /** What an append needs to know of its branch. */
 export interface AppendTarget {
@@ -41,7 +50,7 @@ export function copyOptions(options: AppendOptions): AppendOptions {
   };
 }
 
-/** Refuses what is no append at all. */
+/** Throws `invalid_argument` for an append without events, or a release without a claim. */
 export function checkAppend(events: readonly NewEvent[], options: AppendOptions): void {
   if (events.length === 0) throw refuse.nothingToAppend();
   if (options.release && options.epoch === undefined && !options.claim) throw refuse.nothingToRelease();
@@ -79,7 +88,7 @@ export function findRepeat(
   return first && { first: first.seq, last: first.seq + events.length - 1 };
 }
 
-/** Refuses facts that go in together under one id; first facts of a branch too, or a repeat could not be told. */
+/** Refuses facts that share an id; also among the first facts of a branch, or a repeat could not be recognised. */
 export function checkDistinct(ref: BranchRef, events: readonly NewEvent[]): void {
   const ids = new Set<string>();
   for (const { id } of events) {
@@ -105,21 +114,42 @@ export function isLive(claim: RunClaim, now: number): boolean {
   return claim.expiresAt > now;
 }
 
-/** The branch and everything forked from it, parents before children. */
-export function withDescendants<B extends { branchId: string; parent?: { branchId: string } }>(
-  branches: Iterable<B>,
-  branchId: string,
+interface InTree {
+  readonly branchId: string;
+  readonly parent?: { readonly branchId: string };
+}
+
+/** The options as they are now: a deletion waits for its turn, too. */
+export function copyDelete({ recursive, also }: DeleteOptions): DeleteOptions {
+  return { recursive, also: also?.slice() };
+}
+
+/** The branches to remove, in the order in which all were given; throws `branch_has_children`. */
+export function decideDelete<B extends InTree>(
+  branches: readonly B[],
+  ref: BranchRef,
+  { recursive, also = [] }: DeleteOptions,
 ): B[] {
-  const all = [...branches];
-  const byParent = new Map<string, B[]>();
-  for (const branch of all) {
-    const parent = branch.parent?.branchId;
-    if (parent === undefined) continue;
-    const siblings = byParent.get(parent);
-    if (siblings) siblings.push(branch);
-    else byParent.set(parent, [branch]);
+  const named = new Set([ref.branchId, ...also]);
+  if (recursive) return withDescendants(branches, named);
+  const left = branches.filter(({ branchId, parent }) => parent && named.has(parent.branchId) && !named.has(branchId));
+  if (left.length === 0) return branches.filter(({ branchId }) => named.has(branchId));
+  throw refuse.branchHasChildren(
+    ref,
+    left.map(({ branchId }) => branchId),
+  );
+}
+
+/** The named branches and everything forked from them, in the order in which all were given. */
+export function withDescendants<B extends InTree>(branches: readonly B[], named: Iterable<string>): B[] {
+  const children = new Map<string, string[]>();
+  for (const { branchId, parent } of branches) {
+    if (!parent) continue;
+    const siblings = children.get(parent.branchId);
+    if (siblings) siblings.push(branchId);
+    else children.set(parent.branchId, [branchId]);
   }
-  const found = all.filter((branch) => branch.branchId === branchId);
-  for (let i = 0; i < found.length; i++) for (const child of byParent.get(found[i]!.branchId) ?? []) found.push(child);
-  return found;
+  const found = new Set(named);
+  for (const branchId of found) for (const child of children.get(branchId) ?? []) found.add(child);
+  return branches.filter(({ branchId }) => found.has(branchId));
 }

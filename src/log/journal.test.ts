@@ -30,7 +30,7 @@ function draft(id: string, name = "a name"): Draft {
 }
 
 describe("Journal", () => {
-  test("facts come back with their numbers, as a later read shows them (J3)", async () => {
+  test("facts come back with their numbers, as a later read shows them (Journal-3)", async () => {
     const { journal } = givenJournal();
     const { facts } = await journal.append(ref, [draft("one"), draft("two")]);
     expect(facts).toEqual([
@@ -42,7 +42,29 @@ describe("Journal", () => {
     expect((await journal.read(ref)).facts).toHaveLength(2);
   });
 
-  test("time does not go back within an append when the clock does, and the same drafts are the same facts again (J4)", async () => {
+  test("what settled is announced, and whether a run wrote it (Journal-6)", async () => {
+    const { journal } = givenJournal();
+    const heard: unknown[] = [];
+    journal.onWritten((_, { facts, isOfRun }) => void heard.push([facts[0]!.id, isOfRun]));
+    const claim = { runId: "r", owner: "o", leaseMs: 1 };
+    const appends = [
+      journal.append(ref, [draft("command")]),
+      journal.append(ref, [draft("brief")], { claim, release: true }),
+      journal.append(ref, [draft("run")], { claim }),
+      journal.append(ref, [draft("refused")], { expectedSeq: 99 }),
+    ];
+    const outcomes = Promise.allSettled(appends);
+    await journal.settle(ref);
+    expect(heard).toEqual([
+      ["command", false],
+      ["brief", false],
+      ["run", true],
+    ]);
+    await outcomes;
+    await journal.settle(ref);
+  });
+
+  test("time does not go back within an append when the clock does, and the same drafts are the same facts again (Journal-4)", async () => {
     const { journal } = givenJournal();
     const drafts = [5, 9, 3, 7, 12].map((at, i) => ({ ...draft(`d${i}`), at }));
     const { facts } = await journal.append(ref, drafts);
@@ -52,7 +74,7 @@ describe("Journal", () => {
     expect(drafts.map(({ at }) => at)).toEqual([5, 9, 3, 7, 12]);
   });
 
-  test("a fact that is not valid stops the whole append before anything is written (J1)", async () => {
+  test("a fact that is not valid stops the whole append before anything is written (Journal-1)", async () => {
     const { log, journal } = givenJournal();
     const heard: string[] = [];
     journal.onWritten(() => heard.push("something"));
@@ -62,7 +84,7 @@ describe("Journal", () => {
     expect(heard).toEqual([]);
   });
 
-  test("listeners hear after the store has acknowledged, never of a refused append (J2)", async () => {
+  test("listeners hear after the store has acknowledged, never of a refused append (Journal-2)", async () => {
     const { store, journal } = givenJournal();
     let acknowledged = 0;
     const slow = new Journal({

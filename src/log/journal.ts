@@ -1,13 +1,15 @@
 // Journal: the only writer of kept events. Does not know what they mean (projection/ does).
-//   J1. A fact is encoded, and so checked, before anything is written.
-//   J2. Listeners hear of facts after the store has acknowledged them, never before.
-//   J3. A lost answer is safe: appending the same drafts again returns the first result.
-//   J4. Within one append time does not go back: a fact drafted after the clock did has the time of the one before it. Only
-//       the drafts decide this, because the same drafts must become the same facts again (J3).
-//   J5. What is in a fact never changes: views, events and callers share it.
+//   Journal-1. A fact is encoded, and so checked, before anything is written.
+//   Journal-2. Listeners hear of facts after the store has acknowledged them, never before.
+//   Journal-3. A lost answer is safe: appending the same drafts again returns the first result.
+//   Journal-4. Within one append time does not go back: a fact drafted after the clock did has the time of the one before it. Only
+//       the drafts decide this, because the same drafts must become the same facts again (Journal-3).
+//   Journal-5. What is in a fact never changes: views, events and callers share it.
+//   Journal-6. Once settle() resolves, listeners have heard of every fact whose append had begun.
 
 import { freezeJson } from "../base/json.ts";
 import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
+import { branchKey } from "./branch-key.ts";
 import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
 
 export interface Written {
@@ -21,22 +23,55 @@ export interface Facts {
   readonly size: number;
 }
 
-export type WrittenListener = (ref: BranchRef, written: Facts) => void;
+/** Facts that were just written. */
+export interface NewFacts extends Facts {
+  /** Written by the holder of the branch's run slot, which keeps holding it or gives it back at the end of its turn. */
+  readonly isOfRun: boolean;
+}
+
+/** `note` is what the writer passed for its listeners. */
+export type WrittenListener = (ref: BranchRef, written: NewFacts, note: unknown) => void;
 
 export class Journal {
   readonly #store: Store;
   readonly #listeners = new Set<WrittenListener>();
+  /** Appends that have begun and are neither announced nor refused, by branch. */
+  readonly #underWay = new Map<string, Set<Promise<Written>>>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   async append(ref: BranchRef, drafts: readonly Draft[], options: AppendOptions = {}): Promise<Written> {
-    const encoded = encodeDrafts(drafts);
+    return this.write(ref, encodeDrafts(drafts), options);
+  }
+
+  /** Appends facts that are encoded already. */
+  async write(ref: BranchRef, encoded: Encoding, options: AppendOptions = {}, note?: unknown): Promise<Written> {
+    const key = branchKey(ref);
+    const siblings = this.#underWay.get(key) ?? new Set();
+    const appending = this.#append(ref, encoded, options, note);
+    this.#underWay.set(key, siblings.add(appending));
+    try {
+      return await appending;
+    } finally {
+      siblings.delete(appending);
+      if (siblings.size === 0) this.#underWay.delete(key);
+    }
+  }
+
+  /** Resolves when the appends to a branch that are under way are announced, or have failed (Journal-6). */
+  async settle(ref: BranchRef): Promise<void> {
+    await Promise.allSettled(this.#underWay.get(branchKey(ref)) ?? []);
+  }
+
+  async #append(ref: BranchRef, encoded: Encoding, options: AppendOptions, note: unknown): Promise<Written> {
     const { first, claim } = await this.#store.append(ref, encoded.events, options);
     const written = numberFrom(first, encoded);
     const facts = written.facts as readonly Fact[];
-    for (const listener of this.#listeners) listener(ref, written);
+    // A claim that is released with its own append is a command's, not a run's.
+    const isOfRun = options.epoch !== undefined || (options.claim !== undefined && !options.release);
+    for (const listener of this.#listeners) listener(ref, { ...written, isOfRun }, note);
     return claim ? { facts, claim } : { facts };
   }
 
@@ -74,14 +109,15 @@ export function encodeDrafts(drafts: readonly Draft[]): Encoding {
 /** What was written, as a replay would see it, now that its place is known. */
 export function numberFrom(first: number, { events, facts }: Encoding): Facts {
   const numbered = facts as readonly ({ seq: number } & (Fact | UnknownFact))[];
-  for (const [i, fact] of numbered.entries()) {
-    fact.seq = first + i;
-    still(fact);
+  // They may have these numbers already, from whoever looked ahead.
+  for (let i = 0; i < numbered.length && numbered[i]!.seq !== first + i; i++) {
+    numbered[i]!.seq = first + i;
+    still(numbered[i]!);
   }
   return { facts: numbered, size: sizeOf(events) };
 }
 
-/** J4. The fact itself is copied into events and messages; what is in it is shared by them. */
+/** Journal-5. The fact itself is copied into events and messages; what is in it is shared by them. */
 function still<F extends Encoded["fact"]>(fact: F): F {
   for (const key in fact) freezeJson(fact[key]);
   return fact;

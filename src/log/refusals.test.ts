@@ -36,6 +36,7 @@ const all: { [K in keyof typeof refuse]: [BoughError, string, Record<string, unk
     { ...ref, checkpointId: "c" },
     false,
   ],
+  noContent: [refuse.noContent(), "store_unsupported", {}, false],
   nothingToAppend: [refuse.nothingToAppend(), "invalid_argument", {}, false],
   nothingToRelease: [refuse.nothingToRelease(), "invalid_argument", {}, false],
   badCursor: [refuse.badCursor(), "invalid_argument", {}, false],

@@ -10,7 +10,7 @@ export const refuse = {
   sessionNotFound: (sessionId: string) =>
     new BoughError("session_not_found", `There is no session "${sessionId}".`, { data: { sessionId } }),
   sessionExists: (sessionId: string) =>
-    new BoughError("session_exists", `A session "${sessionId}" exists already.`, { data: { sessionId } }),
+    new BoughError("session_exists", `Session "${sessionId}" already exists.`, { data: { sessionId } }),
   versionConflict: (sessionId: string, expected: number, actual: number) =>
     new BoughError("version_conflict", `Session "${sessionId}" is at version ${actual}, not ${expected}.`, {
       data: { sessionId, expected, actual },
@@ -21,35 +21,35 @@ export const refuse = {
       data: { sessionId, branchId },
     }),
   branchExists: ({ sessionId, branchId }: BranchRef) =>
-    new BoughError("branch_exists", `Session "${sessionId}" has a branch "${branchId}" already.`, {
+    new BoughError("branch_exists", `Session "${sessionId}" already has a branch "${branchId}".`, {
       data: { sessionId, branchId },
     }),
   branchHasChildren: ({ sessionId, branchId }: BranchRef, children: readonly string[]) =>
     new BoughError(
       "branch_has_children",
-      `Branch "${branchId}" has ${children.length} forked from it; delete recursively or delete those first.`,
+      `Branch "${branchId}" has ${children.length} forks; delete those first, or set recursive.`,
       { data: { sessionId, branchId, children: children.slice(0, mostNamed) } },
     ),
   notOnBranch: ({ sessionId, branchId }: BranchRef, seq: number, newest: number) =>
-    new BoughError("position_not_on_branch", `Branch "${branchId}" has no position ${seq}; its newest is ${newest}.`, {
+    new BoughError("position_not_on_branch", `Branch "${branchId}" has no position ${seq}; its latest is ${newest}.`, {
       data: { sessionId, branchId, seq, newest },
     }),
   sequenceConflict: ({ sessionId, branchId }: BranchRef, expected: number, actual: number) =>
-    new BoughError("sequence_conflict", `Branch "${branchId}" is at ${actual}, not ${expected}.`, {
+    new BoughError("sequence_conflict", `Branch "${branchId}" is at position ${actual}, not ${expected}.`, {
       data: { sessionId, branchId, expected, actual },
       retryable: true,
     }),
   anotherBranch: ({ sessionId, branchId }: BranchRef, key: string) =>
-    new BoughError("sequence_conflict", `Branch "${branchId}" is not the one it was: its ${key} differs.`, {
+    new BoughError("sequence_conflict", `Branch "${branchId}" has changed: its ${key} differs.`, {
       data: { sessionId, branchId, key },
       retryable: true,
     }),
   eventConflict: ({ sessionId, branchId }: BranchRef, eventId: string) =>
-    new BoughError("event_conflict", `Event "${eventId}" is on branch "${branchId}" already, as something else.`, {
+    new BoughError("event_conflict", `Branch "${branchId}" already has a different event with id "${eventId}".`, {
       data: { sessionId, branchId, eventId },
     }),
   epochStale: ({ sessionId, branchId }: BranchRef, epoch: number) =>
-    new BoughError("epoch_stale", `The run with epoch ${epoch} does not hold branch "${branchId}" any more.`, {
+    new BoughError("epoch_stale", `The run with epoch ${epoch} no longer holds branch "${branchId}".`, {
       data: { sessionId, branchId, epoch },
     }),
   runActive: ({ sessionId, branchId, runId, owner, epoch, expiresAt }: RunClaim) =>
@@ -58,15 +58,16 @@ export const refuse = {
       retryable: true,
     }),
   checkpointExists: ({ sessionId, branchId }: BranchRef, checkpointId: string) =>
-    new BoughError("checkpoint_exists", `Branch "${branchId}" has a checkpoint "${checkpointId}" already.`, {
+    new BoughError("checkpoint_exists", `Branch "${branchId}" already has a checkpoint "${checkpointId}".`, {
       data: { sessionId, branchId, checkpointId },
     }),
   checkpointNotFound: ({ sessionId, branchId }: BranchRef, checkpointId: string) =>
     new BoughError("checkpoint_not_found", `Branch "${branchId}" has no checkpoint "${checkpointId}".`, {
       data: { sessionId, branchId, checkpointId },
     }),
-  nothingToAppend: () => new BoughError("invalid_argument", "An append needs at least one event."),
-  nothingToRelease: () => new BoughError("invalid_argument", "A release needs the epoch or the claim it gives back."),
-  badCursor: () => new BoughError("invalid_argument", "That is not a cursor of such a list."),
+  nothingToAppend: () => new BoughError("invalid_argument", "append needs at least one event."),
+  nothingToRelease: () => new BoughError("invalid_argument", "release needs the epoch or the claim to release."),
+  badCursor: () => new BoughError("invalid_argument", "The cursor is not valid for this list."),
+  noContent: () => new BoughError("store_unsupported", "This store does not support content."),
   closed: () => new BoughError("store_closed", "The store is closed."),
 };

@@ -1,16 +1,22 @@
 // The store port: the small contract every backend keeps. A store numbers and keeps opaque payloads; it never knows what
 // an event means. Its behaviour is the contract suite in testing/ (describeStore), errors included.
 //
-//   S1. Acknowledged means durable: a promise resolves after its data would survive what the store promises to survive.
-//   S2. A branch's sequence numbers are 1, 2, 3 … without gaps; n is readable only after n-1 is.
-//   S3. An operation happens wholly or not at all, and readers never see half of one.
-//   S4. The epoch of a branch's run slot only grows; an append that carries an old one writes nothing.
-//   S5. A branch's log is parent[1…seq] + own[seq+1…]; nothing is copied when it is created.
-//   S6. What watch() says is a hint; nothing is wrong if it comes late, twice or for no reason.
-//   S7. What goes over `live` is best effort: a text may be lost, but is never changed, and no operation waits for it.
+//   Store-1. Acknowledged means durable: a promise resolves after its data would survive what the store promises to survive.
+//   Store-2. A branch's sequence numbers are 1, 2, 3 … without gaps; n is readable only after n-1 is.
+//   Store-3. An operation happens wholly or not at all, and readers never see half of one.
+//   Store-4. The epoch of a branch's run slot only grows; an append that carries an old one writes nothing.
+//   Store-5. A branch's log is parent[1…seq] + own[seq+1…]; nothing is copied when it is created.
+//   Store-6. What watch() says is a hint; nothing is wrong if it comes late, twice or for no reason.
+//   Store-7. What goes over `live` is best effort: a text may be lost, but is never changed, and no operation waits for it.
+//
+// Three parts of the port are optional; a small store leaves out what it has no use for:
+//   - `segments`: without them, loading a long branch folds its whole log. It costs time, nothing else.
+//   - `blobs`: without them, the store keeps no content, and whatever needs some is refused with `store_unsupported`.
+//   - `live`: without it, readers in other processes see a run's facts, but not the deltas between them.
 
 import type { JsonObject } from "../base/json.ts";
 
+/** Names a branch by its session and its id. */
 export interface BranchRef {
   readonly sessionId: string;
   readonly branchId: string;
@@ -22,10 +28,12 @@ export interface NewEvent {
   readonly data: string;
 }
 
+/** A fact as a store keeps it: its place, its id and its text. */
 export interface StoredEvent extends NewEvent {
   readonly seq: number;
 }
 
+/** A session as a store keeps it. */
 export interface SessionRecord {
   readonly id: string;
   readonly createdAt: number;
@@ -38,6 +46,7 @@ export interface SessionRecord {
   readonly state: JsonObject;
 }
 
+/** A branch as a store keeps it. */
 export interface BranchRecord extends BranchRef {
   readonly createdAt: number;
   readonly activeAt: number;
@@ -49,16 +58,18 @@ export interface BranchRecord extends BranchRef {
   readonly header: JsonObject;
 }
 
+/** Who holds the run slot of a branch. */
 export interface RunClaim extends BranchRef {
   readonly runId: string;
-  /** Who holds it; opaque here, used above to tell whether that process is dead. */
+  /** The owner's name; opaque here. The layer above uses it to tell whether that process is dead. */
   readonly owner: string;
   readonly epoch: number;
   readonly claimedAt: number;
-  /** By the store's clock; another run may claim the slot from then on. */
+  /** By the store's clock. From then on another run may claim the slot. */
   readonly expiresAt: number;
 }
 
+/** A checkpoint as a store keeps it. */
 export interface CheckpointRecord {
   readonly id: string;
   readonly seq: number;
@@ -66,7 +77,7 @@ export interface CheckpointRecord {
   readonly data: JsonObject;
 }
 
-/** A piece of the projection, stored so that a cold load need not fold from 1. Derived: losing one costs only time. */
+/** A piece of the projection. */
 export interface Segment {
   /** The sequence number whose projection ends this segment. */
   readonly to: number;
@@ -74,6 +85,7 @@ export interface Segment {
   readonly lines: readonly string[];
 }
 
+/** Stored bytes as a store describes them. */
 export interface ContentRecord {
   /** The SHA-256 of the bytes, in hexadecimal. */
   readonly id: string;
@@ -85,6 +97,7 @@ export interface ContentRecord {
   readonly branchId: string;
 }
 
+/** A branch to create. */
 export interface NewBranch {
   readonly id: string;
   readonly header: JsonObject;
@@ -92,21 +105,27 @@ export interface NewBranch {
   readonly events: readonly NewEvent[];
 }
 
+/** Conditions of an append: what must hold for it to be written. */
 export interface AppendOptions {
-  /** The branch's newest sequence number as the caller knows it; another one is a `sequence_conflict`. */
+  /** The branch's newest sequence number as the caller knows it; any other is a `sequence_conflict`. */
   readonly expectedSeq?: number | undefined;
-  /** Values the branch's header has as the caller knows it; others are a `sequence_conflict`: it is another branch. */
+  /** Header values as the caller knows them; any other is a `sequence_conflict`: the branch was replaced. */
   readonly expectedHeader?: Readonly<Record<string, string>> | undefined;
-  /** The epoch of the caller's claim; if that claim is not the one in force the append is `epoch_stale`. */
+  /** The epoch of the caller's claim; `epoch_stale` if that claim is no longer in force. */
   readonly epoch?: number | undefined;
   /** A merge patch of the branch's header, applied together with the facts. */
   readonly header?: JsonObject | undefined;
-  /** Claims the run slot together with the append, under claimRun's rules (not together with `epoch`). */
+  /**
+   * Claims the run slot together with the append, not together with `epoch`. A claim by the same run and owner
+   * is returned again with its lease renewed; `run_active` while another claim's lease runs (data: its runId, owner, epoch,
+   * expiresAt).
+   */
   readonly claim?: ClaimOptions | undefined;
-  /** Gives the slot back together with the append; needs `epoch` or `claim`. */
+  /** Releases the slot together with the append; needs `epoch` or `claim`. */
   readonly release?: boolean | undefined;
 }
 
+/** What an append wrote. */
 export interface Appended {
   /** Sequence numbers of the first and the last fact. */
   readonly first: number;
@@ -115,6 +134,7 @@ export interface Appended {
   readonly claim?: RunClaim;
 }
 
+/** Which events of a log to read. */
 export interface ReadOptions {
   /** Only facts after this sequence number (default 0). */
   readonly after?: number;
@@ -126,41 +146,45 @@ export interface ReadOptions {
   readonly reverse?: boolean;
 }
 
+/** Which sessions to list. */
 export interface SessionQuery {
-  /** Every key must be there with exactly this value, compared as text (base/json searchText). */
+  /** Only sessions that have every key with exactly this value, compared as strings (base/json searchText). */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Only sessions whose last activity is before this time. */
   readonly activeBefore?: number;
   /** At most this many (default 50). */
   readonly limit?: number;
-  /** Where the page before ended. */
+  /** The `cursor` of the previous page. */
   readonly cursor?: string;
 }
 
+/** A page of session records. */
 export interface SessionPage {
   readonly sessions: readonly SessionRecord[];
   /** Present when there may be more. */
   readonly cursor?: string;
 }
 
-/** Which open branches are asked for. */
+/** Selects open branches. */
 export interface OpenQuery {
-  /** Only those of this session. */
+  /** Only branches of this session. */
   readonly sessionId?: string;
-  /** Only sessions whose ids begin with this text. */
+  /** Only sessions whose ids start with this text. */
   readonly prefix?: string;
   /** At most this many (default 50). */
   readonly limit?: number;
-  /** Where the page before ended (`encodeOpenCursor`). */
+  /** The `cursor` of the previous page (`encodeOpenCursor`). */
   readonly cursor?: string;
 }
 
+/** A page of branches with an open turn or open questions. */
 export interface OpenPage {
   readonly branches: readonly BranchRecord[];
   /** Present when there may be more. */
   readonly cursor?: string;
 }
 
+/** Who claims a run slot, and for how long. */
 export interface ClaimOptions {
   readonly runId: string;
   readonly owner: string;
@@ -169,6 +193,14 @@ export interface ClaimOptions {
   readonly over?: number;
 }
 
+export interface DeleteOptions {
+  /** Also removes all descendants of the branches. */
+  readonly recursive?: boolean | undefined;
+  /** Ids of further branches of the session to remove; unknown ids are ignored. */
+  readonly also?: readonly string[] | undefined;
+}
+
+/** Something wrong that maintenance found in a store. */
 export interface StoreProblem {
   readonly code: "torn_tail" | "corrupt" | "orphan" | "repaired";
   readonly detail: string;
@@ -176,6 +208,7 @@ export interface StoreProblem {
   readonly branchId?: string;
 }
 
+/** What maintenance found and cleaned up. */
 export interface MaintenanceReport {
   readonly sessions: number;
   readonly branches: number;
@@ -183,18 +216,53 @@ export interface MaintenanceReport {
   readonly problems: readonly StoreProblem[];
 }
 
-/** Texts about what happens on a branch right now, between the handles of a store: never stored, never waited for (S7). */
+/** Carries live texts of a branch between the handles of a store: never stored, never waited for (Store-7). */
 export interface LiveChannel {
   /**
-   * Sends a text of at most `liveTextBytes` to those who hear of the branch through other handles, never through this one.
-   * Resolves when it is sent or lost; never rejects. Texts arrive in their order if each is sent after the one before.
+   * Sends a text of at most `liveTextBytes` to listeners of the branch on other handles, never on this one.
+   * Resolves when it is sent or lost; never rejects. Texts arrive in order if each is sent after the one before has resolved.
    */
   send(ref: BranchRef, text: string): Promise<void>;
-  /** Hands over what others send until the signal aborts. Resolves when it hears, or can't; never rejects. */
+  /** Passes on what others send until the signal aborts. Resolves once it listens, or if it can't; never rejects. */
   hear(ref: BranchRef, onText: (text: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** Where sessions live. Errors are `BoughError`s with the codes named here; anything else is a bug of the store. */
+/** Pieces of the projection beside the log, so that a cold load need not fold from 1. Derived: losing one costs only time. */
+export interface SegmentCache {
+  /** Stores a segment of the branch's own part of the log, replacing an earlier one. `branch_not_found`. */
+  save(ref: BranchRef, segment: Segment): Promise<void>;
+  /** The newest segment with `to` at or before `at`, through the lineage. `branch_not_found`. */
+  get(ref: BranchRef, at: number): Promise<Segment | undefined>;
+}
+
+/** Content on its way in. */
+export interface NewBlob {
+  /** The SHA-256 of the bytes, in hexadecimal; the caller computes it. */
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  readonly name?: string;
+}
+
+/**
+ * Stores the bytes of content, addressed by their hash. Bytes are passed whole; the caller keeps them small enough
+ * to be held in memory.
+ */
+export interface Blobs {
+  /** Stores bytes once per session and makes them visible to the branch and its descendants. `branch_not_found`. */
+  put(ref: BranchRef, blob: NewBlob): Promise<ContentRecord>;
+  /** Looks on the branch and its ancestors. `branch_not_found`. */
+  get(ref: BranchRef, contentId: string): Promise<{ record: ContentRecord; bytes: Uint8Array } | undefined>;
+  /** Content visible to the branch: its own and its ancestors', oldest first, each id once. `branch_not_found`. */
+  list(ref: BranchRef): Promise<readonly ContentRecord[]>;
+  /** Removes the branch's own reference, and the bytes with the last one. False if it had none. `branch_not_found`. */
+  delete(ref: BranchRef, contentId: string): Promise<boolean>;
+}
+
+/**
+ * Stores sessions. `segments`, `blobs` and `live` may be omitted; everything else is required. Errors are `BoughError`s with
+ * the codes named here; any other error is a bug of the store.
+ */
 export interface Store {
   /** "memory", "file", "sqlite" …; for messages and for telling stores apart in tests. */
   readonly kind: string;
@@ -219,9 +287,9 @@ export interface Store {
     patch: { metadata?: JsonObject; state?: JsonObject },
     options?: { expectedVersion?: number },
   ): Promise<SessionRecord>;
-  /** Newest activity first (ties by id, in code point order). A cursor that is not one is `invalid_argument`. */
+  /** Newest activity first (ties by id, in code point order). An invalid cursor is `invalid_argument`. */
   listSessions(query?: SessionQuery): Promise<SessionPage>;
-  /** Removes the session and all that belongs to it. `session_not_found`; `run_active` while a lease runs. */
+  /** Deletes the session and everything in it. `session_not_found`; `run_active` while a lease runs. */
   deleteSession(sessionId: string): Promise<void>;
 
   /**
@@ -237,10 +305,11 @@ export interface Store {
   /** In the order of their creation. `session_not_found`. */
   listBranches(sessionId: string): Promise<readonly BranchRecord[]>;
   /**
-   * Removes the branch and everything of its own, with `recursive` its descendants too; returns the ids removed.
-   * `branch_not_found`, `branch_has_children` (unless recursive), `run_active` while a lease runs on any of them.
+   * Removes the branch and everything of its own, in the same step the branches named in `also`, and with `recursive` the
+   * descendants of all of these; returns the ids removed, oldest first. `branch_not_found`, `branch_has_children` (one of
+   * them has a fork that is not among them, unless recursive), `run_active` while a lease runs on any of them.
    */
-  deleteBranch(ref: BranchRef, options?: { recursive?: boolean }): Promise<readonly string[]>;
+  deleteBranch(ref: BranchRef, options?: DeleteOptions): Promise<readonly string[]>;
 
   /**
    * Appends all facts or none. Facts already there (same ids in the same order with the same data) return the first
@@ -252,19 +321,14 @@ export interface Store {
   /** A page of the log, through the lineage. `branch_not_found`, `store_corrupt` (this branch only). */
   read(ref: BranchRef, options?: ReadOptions): Promise<readonly StoredEvent[]>;
 
-  /**
-   * Claims the branch's run slot. A claim by the same run and owner is returned again with its lease renewed.
-   * `branch_not_found`; `run_active` while another claim's lease runs (data: its runId, owner, epoch, expiresAt).
-   */
-  claimRun(ref: BranchRef, options: ClaimOptions): Promise<RunClaim>;
-  /** `epoch_stale` when the claim with this epoch is not in force any more. */
+  /** Renews the lease of a claim. `branch_not_found`; `epoch_stale` when the claim with this epoch is no longer in force. */
   renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }): Promise<RunClaim>;
-  /** Gives the slot back; false when the claim was not in force any more. */
+  /** Releases the slot; false when the claim was no longer in force. */
   releaseRun(ref: BranchRef, claim: { epoch: number }): Promise<boolean>;
-  /** Every claim that was not released, its lease running or not, oldest first: what a recovery looks at. */
+  /** Every claim that was not released, expired or not, oldest first. Recovery starts from these. */
   listRuns(options?: { sessionId?: string }): Promise<readonly RunClaim[]>;
   /**
-   * Branches whose header has a value under one of `openKeys`, by session id and then by branch id (code point order). Found
+   * Branches whose header has a value under `turn` or `asks`, by session id and then by branch id (code point order). Found
    * by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A cursor that
    * is not one is `invalid_argument`.
    */
@@ -274,42 +338,27 @@ export interface Store {
   saveCheckpoint(ref: BranchRef, checkpoint: { id: string; seq: number; data: JsonObject }): Promise<CheckpointRecord>;
   /** The branch's own, newest first. `branch_not_found`. */
   listCheckpoints(ref: BranchRef): Promise<readonly CheckpointRecord[]>;
-  /** Removes those that are there; returns how many were. `branch_not_found`. */
+  /** Deletes checkpoints by id; returns how many existed. `branch_not_found`. */
   deleteCheckpoints(ref: BranchRef, ids: readonly string[]): Promise<number>;
-
-  /** False where the log is in memory anyway: segments would hold it twice, so nobody makes any. */
-  readonly wantsSegments?: boolean | undefined;
-  /** Keeps a segment of the branch's own part of the log; one already there is replaced. `branch_not_found`. */
-  saveSegment(ref: BranchRef, segment: Segment): Promise<void>;
-  /** The newest segment with `to` at or before `at`, through the lineage. `branch_not_found`. */
-  getSegment(ref: BranchRef, at: number): Promise<Segment | undefined>;
-
-  /** Stores bytes once per session and makes them visible to the branch and its descendants. `branch_not_found`. */
-  putContent(
-    ref: BranchRef,
-    content: { id: string; bytes: Uint8Array; mediaType: string; name?: string },
-  ): Promise<ContentRecord>;
-  /** Looks on the branch and its ancestors. `branch_not_found`. */
-  getContent(ref: BranchRef, contentId: string): Promise<{ record: ContentRecord; bytes: Uint8Array } | undefined>;
-  /** What the branch sees: its own and its ancestors', oldest first, each id once. `branch_not_found`. */
-  listContent(ref: BranchRef): Promise<readonly ContentRecord[]>;
-  /** Removes the branch's own reference; the bytes go with the last one. False when it had none. `branch_not_found`. */
-  deleteContent(ref: BranchRef, contentId: string): Promise<boolean>;
 
   /** Resolves when the branch may have facts after `after`, when it is gone, or when the signal aborts. Never rejects. */
   watch(ref: BranchRef, after: number, signal: AbortSignal): Promise<void>;
 
-  /** Absent where it would reach nobody: a store of one process, or one that can't tell others without storing. */
+  /** Omitted where the log is in memory anyway: segments would hold it twice. */
+  readonly segments?: SegmentCache | undefined;
+  /** Omitted by a store that does not support content. */
+  readonly blobs?: Blobs | undefined;
+  /** Omitted where it would reach no one: by a single-process store, or one that can't notify others without storing. */
   readonly live?: LiveChannel | undefined;
 
-  /** Checks what is stored, cleans up what crashes left behind, gives space back; says what it found. */
+  /** Checks the stored data, removes remains of crashes and frees space; reports what it found. */
   maintain(): Promise<MaintenanceReport>;
-  /** Waits for what is under way, then lets go of everything; later calls are `store_closed`. */
+  /** Waits for pending operations, then releases all resources; later calls are `store_closed`. */
   close(): Promise<void>;
 }
 
 /** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions that wait on it. */
-export const openKeys = ["turn", "asks"] as const;
+const openKeys = ["turn", "asks"] as const;
 
 /** Whether `listOpen` has to find a branch with this header. */
 export function isOpenHeader(header: JsonObject): boolean {

@@ -1,7 +1,7 @@
 import { branchKey } from "./branch-key.ts";
 import type { BranchRef } from "./store.ts";
 
-/** Those waiting in this process for news of a branch: told at once, without polling. */
+/** The waiters of this process for news of a branch: woken at once, without polling. */
 export class Watchers {
   readonly #waiting = new Map<string, Set<() => void>>();
 

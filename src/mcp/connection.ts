@@ -1,25 +1,25 @@
-// McpConnection: owns the one connection to a server, and with it the child process where there is one.
-//   C1. There is at most one connection; whoever asks while it is being made waits for the same one.
-//   C2. A connection that is found lost is made anew, once for a call. A call that may have reached the server is never
+// McpConnection: owns the one connection to a server, and its child process, if any.
+//   McpConnection-1. There is at most one connection; callers that need it while it is being opened wait for the same one.
+//   McpConnection-2. A lost connection is reopened, once per call. A call that may have reached the server is never
 //       sent again.
-//   C3. After close() there is no connection and none is made.
-//   C4. Servers of both eras are reached: the newer protocol is asked for first, and a server that does not know it gets the
-//       older handshake. What was found out holds for the next connection, until one fails.
+//   McpConnection-3. After close() there is no connection and none is opened.
+//   McpConnection-4. Both generations of the protocol are supported: the newer is tried first, and a server that does not know it gets the
+//       older handshake. The result is used for the next connections, until one fails.
 
 import type { Client, Tool, Transport } from "@modelcontextprotocol/client";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 
-/** A server that is started as a child process and spoken to through its standard input and output. */
+/** A server that runs as a child process and communicates over its standard input and output. */
 export interface McpCommand {
   readonly command: string;
   readonly args?: readonly string[];
-  /** Added to the few variables that are safe to pass on. */
+  /** Environment variables for the process, in addition to a few that are safe to inherit. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A server that is reached by streamable HTTP. */
+/** A server reached over streamable HTTP. */
 export interface McpAddress {
   readonly url: string | URL;
   readonly headers?: Readonly<Record<string, string>>;
@@ -39,18 +39,18 @@ interface Link {
   readonly transport: Transport & { terminateSession?(): Promise<void> };
 }
 
-/** Time is kept by the run, which knows of retries and of what a person is asked meanwhile; a timer can't be set further. */
+/** The longest timer: the run enforces timeouts itself, since it knows about retries and about questions to a person. */
 const noTimeoutMs = 2 ** 31 - 1;
-/** How long a child process is given to answer the first question; one that stays silent is of the older era. */
+/** How long a child process may take to answer the first request; a silent one speaks the older protocol. */
 const probeMs = 20_000;
-/** How much of what a child process complained about is told when it can't be reached. */
+/** How much of a child process's standard error is quoted if it can't be reached. */
 const complaintLength = 500;
 
 export class McpConnection {
   readonly #server: McpCommand | McpAddress;
   readonly #name: string;
   #link: Promise<Link> | undefined;
-  /** C4. For a child process, asking takes a process of its own. */
+  /** McpConnection-4. For a child process, the probe needs a separate process. */
   #isOlder = false;
   #isClosed = false;
 
@@ -59,7 +59,7 @@ export class McpConnection {
     this.#name = name;
   }
 
-  /** All tools of the server, however many pages they fill. */
+  /** All tools of the server, from all pages. */
   async listTools(): Promise<readonly Tool[]> {
     const { client } = await this.#open();
     return (await client.listTools()).tools;
@@ -80,7 +80,7 @@ export class McpConnection {
     this.#isClosed = true;
     const opened = this.#link;
     this.#link = undefined;
-    // One that can't be made leaves nothing to close.
+    // A connection that failed to open leaves nothing to close.
     const link = await opened?.catch(() => undefined);
     if (link) await end(link);
   }
@@ -132,7 +132,8 @@ async function loadSdk(): Promise<Sdk> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (cause) {
-    const sentence = "MCP servers need a package that is not there: run `npm install @modelcontextprotocol/client`.";
+    const sentence =
+      "MCP servers need a package that is not installed: run `npm install @modelcontextprotocol/client`.";
     throw new BoughError("dependency_missing", sentence, {
       data: { package: "@modelcontextprotocol/client" },
       cause,
@@ -140,7 +141,7 @@ async function loadSdk(): Promise<Sdk> {
   }
 }
 
-/** The child process, and what it wrote last to its standard error. */
+/** The child process, and the end of its standard error. */
 async function childOf({ command, args = [], env, cwd }: McpCommand) {
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const transport = new StdioClientTransport({
@@ -162,7 +163,7 @@ function send({ client }: Link, { name, arguments: input, signal, onProgress }: 
   return client.callTool({ name, arguments: input }, { signal, timeout: noTimeoutMs, onprogress });
 }
 
-/** C2. Nothing was sent, or the server refused it because it has forgotten the session. */
+/** McpConnection-2. Nothing was sent, or the server refused the request because the session has expired. */
 function isUnsent(error: unknown): boolean {
   const { code, status } = Object(error) as { code?: unknown; status?: unknown };
   return code === "NOT_CONNECTED" || status === 404;

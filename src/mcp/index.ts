@@ -1,4 +1,4 @@
-// Tools of MCP servers.
+// MCP servers as tool sources.
 
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { BoughError } from "../base/errors.ts";
@@ -9,32 +9,32 @@ import { type McpResult, mcpOutput } from "./result.ts";
 
 export type { McpAddress, McpCommand } from "./connection.ts";
 
-/** What is made of a server's tools. */
+/** How a server's tools are used. */
 export interface McpToolsOptions {
-  /** What errors call the server (default: its command or its host). */
+  /** The server's name in errors (default: its command or its host). */
   readonly name?: string;
-  /** Put before every tool's name (default: nothing). */
+  /** A prefix for every tool's name (default: none). */
   readonly prefix?: string;
-  /** Which tools, by the names the server gives them (default: all). */
+  /** Which tools to use, by the server's names (default: all). */
   readonly include?: readonly string[];
   /**
-   * Believes what the server says of its own tools (default false). Then a tool with `readOnlyHint` needs no permission and
-   * has the effect "read". Only for a server that you trust as much as your own code: a hint is nothing but its word.
+   * Whether to trust the server's hints about its tools (default false). If true, a tool with `readOnlyHint` needs no permission and
+   * has the effect "read". Only for a server that you trust as much as your own code: hints are not verified.
    */
   readonly trustHints?: boolean;
-  /** Of every tool (default: "retry"; "read" for those that only read, with `trustHints`). */
+  /** The effect of every tool (default "retry"; with `trustHints`, "read" for read-only tools). */
   readonly effect?: ToolEffect;
-  /** Of every tool (default: true; false for those that only read, with `trustHints`). */
+  /** Whether every tool needs permission (default true; with `trustHints`, false for read-only tools). */
   readonly permission?: PermissionRule;
-  /** How long a call may take (default 60,000). */
+  /** The timeout of a call (default 60,000). */
   readonly timeoutMs?: number;
-  /** Told of tools that are left out because they can't be called (default: the console). */
+  /** Receives a warning about tools that can't be called and are left out (default: the console). */
   readonly logger?: { warn(...words: unknown[]): void };
 }
 
 /**
- * The tools of an MCP server, which is started or reached when they are first asked for. Each needs permission unless the
- * options say otherwise. The list is read once: a server that changes it later is not heard.
+ * The tools of an MCP server. The server is started or connected to when its tools are first needed. Each tool needs permission
+ * by default. The list of tools is read once; later changes are not noticed.
  */
 export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptions = {}): ToolSource {
   const name = options.name ?? ("command" in server ? server.command : new URL(server.url).host);
@@ -45,7 +45,7 @@ export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptio
     if (isTold || tools.length === 0) return;
     isTold = true;
     logger.warn(
-      `The MCP server "${name}" has tools that Bough can't call, because they run as tasks: ${tools.join(", ")}.`,
+      `These tools of the MCP server "${name}" are left out, because Bough does not support tools that run as tasks: ${tools.join(", ")}.`,
     );
   };
   return {
@@ -66,7 +66,7 @@ export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptio
   };
 }
 
-/** Whether the server takes its calls only as tasks, which are asked after instead of answered. */
+/** Whether the tool can only be called as a task, whose result has to be polled. */
 function isTaskOnly(tool: ServerTool): boolean {
   const { execution } = tool as { execution?: { taskSupport?: unknown } };
   return execution?.taskSupport === "required";
@@ -77,7 +77,7 @@ function choose(tools: readonly ServerTool[], include: readonly string[] | undef
   const missing = include.find((wanted) => !tools.some((tool) => tool.name === wanted));
   if (missing === undefined) return tools.filter((tool) => include.includes(tool.name));
   const there = tools.map((tool) => tool.name);
-  const sentence = `The MCP server "${name}" has no tool "${missing}" that can be called; it has: ${there.join(", ")}.`;
+  const sentence = `The MCP server "${name}" has no callable tool "${missing}". Available: ${there.join(", ")}.`;
   throw new BoughError("invalid_argument", sentence, { data: { server: name, tool: missing, tools: there } });
 }
 
@@ -87,7 +87,7 @@ function toolOf(tool: ServerTool, connection: McpConnection, options: McpToolsOp
   const { effect = isReading ? "read" : "retry", permission = !isReading, timeoutMs = 60_000 } = options;
   return defineTool({
     ...(description !== undefined && { description }),
-    // The server checks what it is sent.
+    // The server validates its input.
     input: { jsonSchema: tool.inputSchema },
     effect,
     permission,

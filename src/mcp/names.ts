@@ -1,7 +1,7 @@
-/** Longer names are refused by some provider. */
+/** Some providers refuse longer names. */
 const longest = 64;
 
-/** A name for each that every provider takes; those that become the same get a number. */
+/** Maps names to ones that every provider accepts; duplicates get a number. */
 export function legalNames(names: readonly string[], prefix: string): Map<string, string> {
   const taken = new Set<string>();
   return new Map(

@@ -1,9 +1,9 @@
-// What a server gave back, as a tool output.
+// Converts a server's result into a tool output.
 
 import type { Json } from "../base/json.ts";
 import type { ToolOutput } from "../events/index.ts";
 
-/** One block of a result; of its kinds, only what is read here. */
+/** One block of a result, with the fields that are read here. */
 interface Block {
   readonly type: string;
   readonly text?: string;
@@ -27,14 +27,14 @@ export interface McpResult {
 
 type Part = { type: "text"; text: string } | { type: "file"; mediaType: string; data: { type: "data"; data: string } };
 
-/** Structured content as JSON, text as text, and what has files in it as content; a failure is an error. */
+/** Structured content becomes JSON, text becomes text, results with files become content, failures become errors. */
 export function mcpOutput({ content = [], structuredContent, isError = false }: McpResult): ToolOutput {
   const parts = content.map(partOf);
   const isText = parts.every((part) => part.type === "text");
   if (structuredContent !== undefined && (isText || isError)) {
     return { type: isError ? "error-json" : "json", value: structuredContent };
   }
-  // An error has no place for files.
+  // An error output can't hold files.
   if (isText || isError) return { type: isError ? "error-text" : "text", value: textOf(parts) };
   return { type: "content", value: parts };
 }

@@ -54,7 +54,7 @@ async function call(pipeline: Pipeline, hook: HookName, heard: string[]): Promis
 }
 
 describe("buildPipeline", () => {
-  test("hooks are called in their order, whoever has which (P1, P2)", async () => {
+  test("hooks are called in their order, whoever has which (Pipeline-1, Pipeline-2)", async () => {
     const arbitrary = fc.array(fc.uniqueArray(fc.constantFrom(...hookNames)), { maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(arbitrary, async (list) => {
@@ -95,7 +95,7 @@ describe("buildPipeline", () => {
     expect(counter.count).toBe(1);
   });
 
-  test("a blocked call gets to no further hook (P4)", async () => {
+  test("a blocked call gets to no further hook (Pipeline-4)", async () => {
     const heard: string[] = [];
     const context = { isBlocked: false } as { isBlocked: boolean };
     const block = (name: string, blocks: boolean): Middleware => ({
@@ -110,7 +110,7 @@ describe("buildPipeline", () => {
     expect(heard).toEqual(["lets", "blocks"]);
   });
 
-  test("an answered iteration gets to no further hook (P4)", async () => {
+  test("an answered iteration gets to no further hook (Pipeline-4)", async () => {
     const heard: string[] = [];
     const context = { isAnswered: false } as { isAnswered: boolean };
     const answer = (name: string): Middleware => ({
@@ -150,7 +150,7 @@ describe("buildPipeline", () => {
     expect(seen).toEqual(["given outer middle inner"]);
   });
 
-  test("what a hook throws goes on with its names, and no later hook is called (P3)", async () => {
+  test("what a hook throws goes on with its names, and no later hook is called (Pipeline-3)", async () => {
     const heard: string[] = [];
     const failure = new Error("no");
     const fail: Middleware = {
@@ -169,7 +169,7 @@ describe("buildPipeline", () => {
     expect(heard).toEqual([]);
   });
 
-  test("what onError throws is dropped, and the others still hear (P3)", async () => {
+  test("what onError throws is dropped, and the others still hear (Pipeline-3)", async () => {
     const heard: string[] = [];
     const fail: Middleware = {
       name: "fail",
@@ -181,7 +181,7 @@ describe("buildPipeline", () => {
     expect(heard).toEqual(["onError last"]);
   });
 
-  test("everybody gets afterTurn, also when one throws (P3)", async () => {
+  test("everybody gets afterTurn, also when one throws (Pipeline-3)", async () => {
     const heard: string[] = [];
     const fail = (message: string): Middleware => ({
       name: message,

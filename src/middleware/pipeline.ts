@@ -1,12 +1,12 @@
 // Pipeline: the hooks of all middleware, composed once for an agent. It keeps no state of a run.
-//   P1. Before-hooks run in the order of the list, after-hooks and onError in reverse, the first wrapper is outermost.
-//   P2. A hook that nobody has is undefined, so that it costs one comparison.
-//   P3. What a hook throws goes to the run and fails the turn, with the names of the middleware and the hook (a wrapper's
+//   Pipeline-1. Before-hooks run in the order of the list, after-hooks and onError in reverse, the first wrapper is outermost.
+//   Pipeline-2. A hook that no middleware has is undefined, so that it costs one comparison.
+//   Pipeline-3. What a hook throws goes to the run and fails the turn, with the names of the middleware and the hook (a wrapper's
 //       error stays as it is: it may be of what it wraps); the hooks that would follow are not called.
-//       Two exceptions: what onError throws is dropped, and afterTurn is called on everybody (whoever opened something
-//       must get to close it) before the first error goes on.
-//   P4. A beforeToolCall that blocks and a beforeIteration that answers are the last of their chain.
-//   P5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
+//       Two exceptions: what onError throws is dropped, and afterTurn is called on all middleware (what one opened it
+//       must be able to close) before the first error is thrown.
+//   Pipeline-4. A beforeToolCall that blocks and a beforeIteration that answers are the last of their chain.
+//   Pipeline-5. A hook is waited for until the run's signal aborts (afterTurn: until the turn's does); then it throws the signal's
 //       reason, whatever it does or throws later.
 
 import { AbortReason, isPromise, untilAborted } from "../base/abort.ts";
@@ -28,7 +28,7 @@ import type {
 
 type Hook<Args extends unknown[]> = (...args: Args) => Promise<void>;
 
-/** The composed hooks of an agent; one that nobody has is undefined. */
+/** The composed hooks of an agent; a hook that no middleware has is undefined. */
 export interface Pipeline {
   readonly beforeTurn: Hook<[TurnContext]> | undefined;
   readonly afterTurn: Hook<[HookContext, TurnSummary]> | undefined;
@@ -83,7 +83,7 @@ export function buildPipeline(list: readonly Middleware[]): Pipeline {
 
 const readers = new WeakSet<Middleware>();
 
-/** Says that a middleware changes no request in place, so that none is copied for it. */
+/** Marks a middleware that never changes a request in place, so that requests are not copied for it. */
 export function readsRequests(middleware: Middleware): Middleware {
   readers.add(middleware);
   return middleware;
@@ -104,7 +104,7 @@ function hooksOf<Name extends HookName>(list: readonly Middleware[], name: Name)
 
 type AnyHook = (...args: unknown[]) => unknown;
 
-/** The hook, whose errors say whose they are and who holds nobody up (P5). */
+/** Wraps a hook so that its errors name the middleware and a hung hook cannot block the run (Pipeline-5). */
 function signed(hook: AnyHook, middleware: string, name: string): AnyHook {
   return async (...args) => {
     try {
@@ -161,7 +161,7 @@ function unheard<Args extends unknown[]>(
       try {
         await hook(...args);
       } catch {
-        // P3: there is an error to tell of already.
+        // Pipeline-3: there is an error to tell of already.
       }
     }
   };
@@ -194,7 +194,7 @@ function declaredState(list: readonly Middleware[]): readonly StateHandle[] {
     for (const handle of state) {
       const { key } = handle;
       if ((handles.get(key) ?? handle) !== handle) {
-        const sentence = `The state "${key}" that "${name}" declares is declared already, by another handle.`;
+        const sentence = `Middleware "${name}" declares state "${key}", which another handle already declares.`;
         throw new BoughError("invalid_argument", sentence, { data: { key, middleware: name } });
       }
       handles.set(key, handle);

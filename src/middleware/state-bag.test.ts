@@ -59,7 +59,7 @@ const fleeting = defineState({ key: "fleeting", scope: "run", initial: { on: fal
 
 describe("StateBag", () => {
   describe("branch scope", () => {
-    test("what changed is in the patch, in its stored form; the rest is not (S3)", async () => {
+    test("what changed is in the patch, in its stored form; the rest is not (StateBag-3)", async () => {
       const other = defineState({ key: "other", scope: "branch", initial: "" });
       const { bag } = givenBag({ branch: { mine: 1, "@other": { version: 1, data: "as it was" } } });
       expect(bag.branchPatch()).toEqual({});
@@ -76,7 +76,7 @@ describe("StateBag", () => {
       expect(bag.branchPatch()).toEqual({});
     });
 
-    test("a value that was handed out can't be changed behind the bag's back (S1)", async () => {
+    test("a value that was handed out can't be changed behind the bag's back (StateBag-1)", async () => {
       const branch = { "@list": { version: 1, data: [{ done: false }] } };
       const list = defineState({ key: "list", scope: "branch", initial: [] as { done: boolean }[] });
       const { bag } = givenBag({ branch });
@@ -92,7 +92,7 @@ describe("StateBag", () => {
       expect(Object.isFrozen(branch["@list"].data)).toBe(false);
     });
 
-    test("the initial value stays what it is, whatever is done with what was read (S1)", async () => {
+    test("the initial value stays what it is, whatever is done with what was read (StateBag-1)", async () => {
       const first = givenBag().bag;
       await first.update(fleeting, () => ({ on: true }));
       expect(await first.get(fleeting)).toEqual({ on: true });
@@ -129,7 +129,7 @@ describe("StateBag", () => {
       return { key: "count", scope: "branch", initial: 0, version: 3, schema: z.number() } as const;
     }
 
-    test("an older value is migrated, reported once, and kept with the turn (S6)", async () => {
+    test("an older value is migrated, reported once, and kept with the turn (StateBag-6)", async () => {
       const { bag, reports } = givenBag({ branch: { "@count": { version: 1, data: 5 } } });
       expect(await bag.get(doubled)).toBe(11);
       expect(await bag.get(doubled)).toBe(11);
@@ -148,7 +148,7 @@ describe("StateBag", () => {
       ["is no stored form", "five"],
       ["has no data", { version: 2 }],
       ["has no version", { data: 5 }],
-    ])("a value that %s is reset; it is replaced by the next change and not before (S6)", async (_, stored) => {
+    ])("a value that %s is reset; it is replaced by the next change and not before (StateBag-6)", async (_, stored) => {
       const { bag, reports } = givenBag({ branch: { "@count": stored as never } });
       expect(await bag.get(count)).toBe(0);
       expect(reports).toMatchObject([{ change: "reset", key: "count", to: 2 }]);
@@ -165,7 +165,7 @@ describe("StateBag", () => {
       }
     });
 
-    test("a newer branch value is never written; the run works on its own (S4)", async () => {
+    test("a newer branch value is never written; the run works on its own (StateBag-4)", async () => {
       const { bag, reports } = givenBag({ branch: { "@count": { version: 9, data: { other: "shape" } } } });
       expect(await bag.get(count)).toBe(0);
       await bag.set(count, 4);
@@ -174,7 +174,7 @@ describe("StateBag", () => {
       expect(reports).toEqual([{ scope: "branch", key: "count", change: "newer", from: 9, to: 2 }]);
     });
 
-    test("a newer session value is never written; nothing of the run's own is lost (S4)", async () => {
+    test("a newer session value is never written; nothing of the run's own is lost (StateBag-4)", async () => {
       const stored = { "@shared": { version: 9, data: 1 } };
       const { bag, session, reports } = givenBag({ session: new FakeSession(stored) });
       await Promise.all(["a", "b", "c"].map((name) => bag.update(shared, (list) => [...list, name])));
@@ -184,7 +184,7 @@ describe("StateBag", () => {
       expect(reports).toEqual([{ scope: "session", key: "shared", change: "newer", from: 9, to: 2 }]);
     });
 
-    test("a change that waited while another met the newer value keeps what that one did (S4)", async () => {
+    test("a change that waited while another met the newer value keeps what that one did (StateBag-4)", async () => {
       const session = new FakeSession({ "@shared": { version: 9, data: 1 } });
       const { bag } = givenBag({ session });
       let open = () => {};
@@ -199,7 +199,7 @@ describe("StateBag", () => {
       expect(await bag.get(shared)).toEqual(["first", "late"]);
     });
 
-    test("a read that waited while another met the newer value sees what that one did (S4)", async () => {
+    test("a read that waited while another met the newer value sees what that one did (StateBag-4)", async () => {
       const session = new FakeSession({ "@shared": { version: 9, data: 1 } });
       const { bag } = givenBag({ session });
       let open = () => {};
@@ -213,7 +213,7 @@ describe("StateBag", () => {
       expect(await waiting).toEqual(["first"]);
     });
 
-    test("an older session value is migrated when read and stored with its next change (S6)", async () => {
+    test("an older session value is migrated when read and stored with its next change (StateBag-6)", async () => {
       const session = new FakeSession({ "@old": { version: 1, data: 5 } });
       const old = defineState({ key: "old", scope: "session", initial: "", version: 2, migrate: String });
       const { bag, reports } = givenBag({ session });
@@ -227,7 +227,7 @@ describe("StateBag", () => {
   });
 
   describe("session scope", () => {
-    test("a change is written at once and leaves the rest alone (S3, S5)", async () => {
+    test("a change is written at once and leaves the rest alone (StateBag-3, StateBag-5)", async () => {
       const session = new FakeSession({ mine: true, "@gone": { version: 1, data: 0 } });
       const { bag } = givenBag({ session });
       await bag.set(shared, ["a"]);
@@ -309,7 +309,7 @@ describe("StateBag", () => {
     await expect(bag.set(twin, 1)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("two runs that work at the same time lose nothing, whatever they do (S2)", async () => {
+  test("two runs that work at the same time lose nothing, whatever they do (StateBag-2)", async () => {
     const handles = {
       run: defineState({ key: "r", scope: "run", initial: {} as Record<string, number> }),
       branch: defineState({ key: "b", scope: "branch", initial: {} as Record<string, number> }),

@@ -1,11 +1,11 @@
 // StateBag: the declared state of one run. Owns what the run has read and changed; the store owns what is kept.
-//   S1. A value that was handed out never changes; a change is a new value.
-//   S2. Nothing comes between the reading and the writing of an update: branch and run values change without an await,
+//   StateBag-1. A value that was handed out never changes; a change is a new value.
+//   StateBag-2. Nothing comes between the reading and the writing of an update: branch and run values change without an await,
 //       session values inside the store's own change, which computes again when another writer was faster.
-//   S3. Branch changes are collected and written with the turn's close (branchPatch); session changes are written at once.
-//   S4. What is stored by a newer version is never written; the run works on a value of its own.
-//   S5. Keys that nobody declares are kept as they are.
-//   S6. Reading writes nothing by itself: a migrated session value is stored with its next change, a migrated branch
+//   StateBag-3. Branch changes are collected and written with the turn's close (branchPatch); session changes are written at once.
+//   StateBag-4. What is stored by a newer version is never written; the run works on a value of its own.
+//   StateBag-5. Undeclared keys are kept unchanged.
+//   StateBag-6. Reading writes nothing by itself: a migrated session value is stored with its next change, a migrated branch
 //       value with the turn. One that could not be read stays stored until something is written in its place.
 
 import { BoughError } from "../base/errors.ts";
@@ -13,7 +13,7 @@ import { encodeJson, type Json, type JsonObject, metadataLimits } from "../base/
 import type { StateAccess, StateHandle } from "../tools/index.ts";
 import { checked, type Held, initialOf, type Loaded, load, slotOf, storedKeys, toStored } from "./stored-state.ts";
 
-/** Stored state that is not what the declarations expect. */
+/** A difference between stored state and its declaration. */
 export interface StateMigration {
   readonly scope: "branch" | "session";
   readonly key: string;
@@ -37,7 +37,7 @@ export interface StateBagOptions {
   readonly declared: readonly StateHandle[];
 }
 
-/** A piece of state that lives in the bag: of the run, of the branch, or one that can't be written (S4). */
+/** A piece of state that lives in the bag: of the run, of the branch, or one that can't be written (StateBag-4). */
 interface Entry {
   readonly handle: StateHandle;
   now: Held;
@@ -65,7 +65,7 @@ export class StateBag implements StateAccess {
     for (const handle of options.declared) this.#handles.set(handle.key, handle);
   }
 
-  /** Reports what the branch's state has that nobody declares, and the reverse. The session's is compared when it is first read. */
+  /** Reports stored branch state that is not declared, and the reverse. Session state is compared when it is first read. */
   begin(): void {
     this.#compare("branch", this.#options.branch);
   }
@@ -102,7 +102,11 @@ export class StateBag implements StateAccess {
     const known = this.#handles.get(key);
     if (known === undefined) this.#handles.set(key, handle);
     else if (known !== handle) {
-      throw new BoughError("invalid_argument", `The state "${key}" is used by two handles.`, { data: { key } });
+      throw new BoughError(
+        "invalid_argument",
+        `State "${key}" is used by two handles; declare it once and share the handle.`,
+        { data: { key } },
+      );
     }
     const entry = this.#entries.get(key);
     if (entry || scope === "session") return entry;
@@ -146,7 +150,7 @@ export class StateBag implements StateAccess {
     return written ? written.value : this.#change(this.#entries.get(handle.key)!, change);
   }
 
-  /** S4: the first to meet a value of a newer version makes the run's own, and the store is not asked again. */
+  /** StateBag-4: the first to meet a value of a newer version makes the run's own, and the store is not asked again. */
   #fromSession(handle: StateHandle, state: JsonObject): Loaded {
     const stored = own(state, slotOf(handle));
     const known = this.#read.get(handle.key);
@@ -195,7 +199,7 @@ function own(state: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(state, name) ? state[name] : undefined;
 }
 
-/** Refused here, where the caller can be told, and not when the turn closes. */
+/** Refused here, where the caller gets the error, and not when the turn closes. */
 function checkSize(handle: StateHandle, value: Json): void {
   encodeJson(value, `State "${handle.key}"`, metadataLimits);
 }

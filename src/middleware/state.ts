@@ -4,7 +4,7 @@ import { BoughError } from "../base/errors.ts";
 import { checkJson, factLimits, type Json } from "../base/json.ts";
 import type { StateHandle } from "../tools/index.ts";
 
-/** Any schema library's schema (Standard Schema), as much of it as is used here. */
+/** The part of Standard Schema that is used here; most schema libraries implement it. */
 export interface StateSchema<T = unknown> {
   readonly "~standard": {
     readonly version: 1;
@@ -18,23 +18,23 @@ type SchemaResult<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string }[] };
 
-/** What there is to say about a piece of state. */
+/** The declaration of a piece of state. */
 export interface StateDeclaration<T> {
-  /** Unique among everything an agent declares. */
+  /** Unique among the state of an agent. */
   readonly key: string;
-  /** "run": in memory, for one run. "branch": kept with the turn, forks. "session": kept at once, shared by branches. */
+  /** "run": in memory, for one run. "branch": stored with the turn, inherited by forks. "session": stored at once, shared. */
   readonly scope: StateHandle["scope"];
-  /** Grows when stored values of before would be read wrongly (default 1). */
+  /** Increment it when older stored values can't be read as they are (default 1). */
   readonly version?: number;
-  /** What it is before anything is written. */
+  /** The value before the first write. */
   readonly initial: T;
-  /** Makes this version's value of an older one's; without it, an older value is replaced by the initial one. */
+  /** Converts a value of an older version. Without it, an older value is replaced by the initial one. */
   readonly migrate?: (value: Json, from: number) => T;
 }
 
 /**
- * Declares a piece of state. With a `schema`, values are checked when they are read and when they are written; it has to
- * be synchronous and to accept what it gives out.
+ * Declares a piece of state. With a `schema`, values are validated when they are read and written. The schema must be
+ * synchronous and must accept its own output.
  */
 export function defineState<T>(
   declaration: StateDeclaration<NoInfer<T>> & { readonly schema: StateSchema<T> },
@@ -46,7 +46,9 @@ export function defineState(
   const { key, scope, version = 1, initial, schema, migrate } = declaration;
   if (key === "") throw new BoughError("invalid_argument", "State needs a key.");
   if (!Number.isInteger(version) || version < 1) {
-    throw new BoughError("invalid_argument", `The version of state "${key}" must be 1, 2, 3 …`, { data: { key } });
+    throw new BoughError("invalid_argument", `The version of state "${key}" must be an integer ≥ 1.`, {
+      data: { key },
+    });
   }
   checkJson(initial, `The initial value of state "${key}"`, factLimits);
   const parse = schema && parseBy(schema, key);
@@ -64,11 +66,13 @@ function parseBy(schema: StateSchema<Json>, key: string): (value: Json) => Json 
   return (value) => {
     const result = schema["~standard"].validate(value);
     if (result instanceof Promise) {
-      throw new BoughError("invalid_argument", `The schema of state "${key}" is asynchronous.`, { data: { key } });
+      throw new BoughError("invalid_argument", `The schema of state "${key}" must be synchronous.`, { data: { key } });
     }
     if (result.issues) {
       const why = result.issues.map(({ message }) => message).join("; ");
-      throw new BoughError("invalid_argument", `The value does not fit state "${key}": ${why}`, { data: { key } });
+      throw new BoughError("invalid_argument", `The value does not match the schema of state "${key}": ${why}`, {
+        data: { key },
+      });
     }
     return result.value;
   };

@@ -53,7 +53,7 @@ export function checked(handle: StateHandle, value: Json): Held {
   return hold(ownJson(parsed, `State "${handle.key}"`, factLimits));
 }
 
-/** An own value, which nobody can change from now on. */
+/** Freezes a value that this room owns. */
 function hold(own: Json): Held {
   return { value: freezeJson(own), text: JSON.stringify(own) };
 }

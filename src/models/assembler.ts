@@ -1,9 +1,10 @@
 // MessageAssembler: makes the log's message of a model's parts.
-//   A1. Blocks stand in the order in which they began, however their deltas are interleaved.
-//   A2. It never throws: what a provider does against the specification loses as little as possible.
-//   A3. A delta only pushes its text; texts are joined when the content is asked for.
-//   A4. What it gives can be stored: calls have names and ids that are their own, inputs pass the log's limits.
+//   Assembler-1. Blocks stand in the order in which they began, however their deltas are interleaved.
+//   Assembler-2. It never throws: what a provider does against the specification loses as little as possible.
+//   Assembler-3. A delta only pushes its text; texts are joined when the content is asked for.
+//   Assembler-4. What it gives can be stored: calls have names and ids that are their own, inputs pass the log's limits.
 
+import { base64 } from "../base/bytes.ts";
 import { factLimits, type Json, type JsonObject, ownJson } from "../base/json.ts";
 import type { Part, ToolCallPart } from "../events/index.ts";
 import type { ModelPart, OtherModelPart, Usage } from "./port.ts";
@@ -239,5 +240,5 @@ function fileData(data: unknown): JsonObject {
   const tagged = data as { type?: unknown; data?: unknown; url?: unknown };
   if (tagged?.type === "url") return { type: "url", url: String(tagged.url) };
   const bare = tagged?.type === "data" ? tagged.data : data;
-  return { type: "data", data: bare instanceof Uint8Array ? Buffer.from(bare).toString("base64") : String(bare) };
+  return { type: "data", data: bare instanceof Uint8Array ? base64(bare) : String(bare) };
 }

@@ -39,8 +39,8 @@ describe("describeError", () => {
       { code: 503, message: "Later" },
       { message: "Later", code: "503" },
     ],
-    [undefined, { message: "The model failed without saying why." }],
-    [{ prompt: "secret" }, { message: "The model failed without saying why." }],
+    [undefined, { message: "The model failed without an error message." }],
+    [{ prompt: "secret" }, { message: "The model failed without an error message." }],
   ])("%j", (error, expected) => {
     expect(describeError(error)).toEqual(expected);
   });

@@ -3,7 +3,7 @@
 
 import { BoughError } from "../base/errors.ts";
 
-/** What is told of a failure: never a stack, a prompt or a response. */
+/** The description of a failure: never a stack, a prompt or a response. */
 export interface Failure {
   readonly message: string;
   /** A status, a provider's or a network code. */
@@ -48,7 +48,7 @@ export function describeError(error: unknown, redact: (text: string) => string =
   const code = codeOf(error, fields);
   const name = error instanceof Error && error.name !== "Error" ? error.name : undefined;
   return {
-    message: shorten(redact(message ?? "The model failed without saying why.")),
+    message: shorten(redact(message ?? "The model failed without an error message.")),
     ...(code === undefined ? {} : { code }),
     ...(name === undefined ? {} : { name }),
   };

@@ -26,7 +26,7 @@ export function ownRequest(source: ModelRequest): ModelRequest {
   return own;
 }
 
-/** The request as it is sent: what nobody looked at is the source's own, and nothing is copied for it. */
+/** The request as it is sent: parts that no hook read are the source's own and are not copied. */
 export function requestToSend(request: ModelRequest): ModelRequest {
   const source = sources.get(request);
   if (!source) return request;
@@ -35,4 +35,13 @@ export function requestToSend(request: ModelRequest): ModelRequest {
     sent[key] = Object.getOwnPropertyDescriptor(request, key)?.get ? source[key] : request[key];
   }
   return sent as unknown as ModelRequest;
+}
+
+/**
+ * The request with one more reminder. A request that hooks may change gets it in place, so that its prompt is not copied for
+ * it; a shared one stays as it is.
+ */
+export function addReminder(request: ModelRequest, text: string): ModelRequest {
+  const reminders = [...(request.reminders ?? []), text];
+  return sources.has(request) ? Object.assign(request, { reminders }) : { ...request, reminders };
 }

@@ -18,7 +18,7 @@ export type ModelChoice = LanguageModel | string;
 
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | "provider-default";
 
-/** What a call may ask of a model beside its prompt. */
+/** Settings of a model call. */
 export interface ModelSettings {
   readonly temperature?: number;
   readonly topP?: number;
@@ -30,23 +30,26 @@ export interface ModelSettings {
   readonly seed?: number;
   readonly reasoning?: ReasoningEffort;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Passed on to the provider as it is. */
+  /** Passed to the provider unchanged. */
   readonly providerOptions?: JsonObject;
 }
 
-/** What a model is told of a tool. */
+/** A tool as described to a model. */
 export type ToolSpec =
   | {
       readonly type: "function";
       readonly name: string;
       readonly description?: string;
       readonly inputSchema: JsonObject;
+      /** Passed to the provider unchanged. */
+      readonly providerOptions?: JsonObject;
     }
   | { readonly type: "provider"; readonly id: `${string}.${string}`; readonly name: string; readonly args: JsonObject };
 
+/** Whether the model may, must or must not call tools, or which one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
-/** A message as a model gets it; those of the log fit as they are. */
+/** A message as a model gets it; stored messages fit unchanged. */
 export type PromptMessage = Pick<Message, "role" | "content" | "providerOptions">;
 
 /** One model call. */
@@ -54,11 +57,23 @@ export interface ModelRequest {
   readonly model: LanguageModel;
   /** The instructions first, then the conversation. */
   readonly prompt: readonly PromptMessage[];
+  /**
+   * Texts that change from call to call, such as a plan. They are sent as a last user message, after the conversation, so that
+   * the provider's prompt cache keeps everything before them. They are never stored. A hook may set them in its own request.
+   */
+  reminders?: readonly string[];
   readonly tools: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly settings: ModelSettings;
-  /** Asks for JSON that fits the schema. */
+  /** Asks for JSON that matches the schema. */
   readonly responseSchema?: JsonObject;
+  /** Marks the prompt for the provider's cache, where the provider needs that (cache.ts). Without it nothing is marked. */
+  readonly promptCaching?: PromptCaching;
+}
+
+export interface PromptCaching {
+  /** Equal for all prompts with the same beginning. */
+  readonly key: string;
 }
 
 export interface FinishReason {
@@ -66,7 +81,7 @@ export interface FinishReason {
   readonly raw?: string | undefined;
 }
 
-/** What a model says, part by part: the specification's own stream parts. */
+/** A part of a model's streamed answer, as the provider specification defines it. */
 export type ModelPart =
   | { readonly type: "text-start" | "text-end"; readonly id: string; readonly providerMetadata?: JsonObject }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string; readonly providerMetadata?: JsonObject }
@@ -93,7 +108,7 @@ export type ModelPart =
   | { readonly type: "error"; readonly error: unknown }
   | OtherModelPart;
 
-/** Parts that matter to few: provider-run results, files, sources, and what comes next. */
+/** Less common parts: provider-run results, files, sources, and types added later. */
 export interface OtherModelPart {
   readonly type:
     | "stream-start"
@@ -110,16 +125,19 @@ export interface OtherModelPart {
 }
 
 /**
- * One answer of a model. Read once. It throws what the provider throws; it ends without a `finish` part when the
- * connection was cut, which makes it an interrupted call.
+ * One answer of a model, which can be read once. Provider errors are thrown unchanged. If the connection was cut, it ends
+ * without a `finish` part and the call counts as interrupted.
  */
 export type ModelStream = AsyncIterable<ModelPart>;
 
-/** What a call used; a provider may leave any of them out. */
+/** The tokens a call used; a provider may omit any of them. */
 export interface Usage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly totalTokens?: number;
+  /** Input that was read from the provider's prompt cache; part of `inputTokens`. */
   readonly cachedInputTokens?: number;
+  /** Input that was written to the provider's prompt cache; part of `inputTokens`. */
+  readonly cacheWriteTokens?: number;
   readonly reasoningTokens?: number;
 }

@@ -1,13 +1,13 @@
 // toPrompt: from the log's messages to a call's prompt.
-//   P1. A message without its reasoning goes without what refers to it: providers refuse an item whose reasoning is missing.
-//   P2. A partial message goes without reasoning and references too: the provider never finished what they name.
-//   P3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended. It is
+//   Prompt-1. A message without its reasoning goes without what refers to it: providers refuse an item whose reasoning is missing.
+//   Prompt-2. A partial message goes without reasoning and references too: the provider never finished what they name.
+//   Prompt-3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended. It is
 //       frozen, because every later prompt has it.
 
 import { freezeJson } from "../base/json.ts";
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
-import { describePrompt, inSpecShape, isPlain, isResult } from "./specification.ts";
+import { describePrompt, inSpecShape, isMarkedMessage, isPlain, isResult } from "./specification.ts";
 
 /** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
 export type ReasoningKept = "turn" | "all";
@@ -29,6 +29,7 @@ interface Prepared {
   /** Whether all of them fit every version of the specification. */
   isPlain: boolean;
   hasResults: boolean;
+  isMarked: boolean;
 }
 
 const preparedOf = new WeakMap<readonly Message[], Prepared>();
@@ -43,6 +44,7 @@ export function toPrompt({ instructions, history, turn, reasoning }: PromptSourc
   describePrompt(prompt, {
     isPlain: before.isPlain && recent.every(isPlain),
     hasResults: before.hasResults || recent.some(isResult),
+    isMarked: before.isMarked || recent.some(isMarkedMessage),
   });
   return prompt;
 }
@@ -50,7 +52,7 @@ export function toPrompt({ instructions, history, turn, reasoning }: PromptSourc
 function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): Prepared {
   let prepared = preparedOf.get(history);
   if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
-    prepared = { reasoning, messages: [], count: 0, isPlain: true, hasResults: false };
+    prepared = { reasoning, messages: [], count: 0, isPlain: true, hasResults: false, isMarked: false };
     preparedOf.set(history, prepared);
   }
   const { messages } = prepared;
@@ -62,6 +64,7 @@ function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): 
     freezeJson(messages[i]);
     prepared.isPlain &&= isPlain(messages[i]!);
     prepared.hasResults ||= isResult(messages[i]!);
+    prepared.isMarked ||= isMarkedMessage(messages[i]!);
   }
   return prepared;
 }

@@ -14,7 +14,7 @@ describe("model objects", () => {
   test.each([model("v2"), {}, null, undefined, 5])("%o is refused", async (given) => {
     await expect(resolveModel(given as LanguageModel)).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/v3 and v4/),
+      message: expect.stringMatching(/v3 or v4/),
     });
   });
 });
@@ -57,7 +57,7 @@ describe("model names", () => {
     async (name) => {
       await expect(resolveModel(name)).rejects.toMatchObject({
         code: "invalid_argument",
-        message: expect.stringMatching(/no provider .*anthropic.*ollama.*openai/s),
+        message: expect.stringMatching(/Unknown provider .*anthropic.*ollama.*openai/s),
       });
     },
   );

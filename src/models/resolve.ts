@@ -45,7 +45,7 @@ const resolved = new Map<string, Promise<LanguageModel>>();
 /** Names come from stored agents, too, so there is no end to them. */
 const mostResolved = 256;
 
-/** The model that is meant: an object as it is, a `"provider/model"` string by the provider's package. */
+/** Resolves a model: an object as it is, a `"provider/model"` string through the provider's package. */
 export async function resolveModel(choice: ModelChoice): Promise<LanguageModel> {
   if (typeof choice !== "string") return checkModel(choice, "The model");
   const known = resolved.get(choice);
@@ -63,22 +63,26 @@ export async function resolveModel(choice: ModelChoice): Promise<LanguageModel> 
 async function loadModel(choice: string): Promise<LanguageModel> {
   const slash = choice.indexOf("/");
   const [provider, modelId] = [choice.slice(0, slash), choice.slice(slash + 1)];
-  const known = `The providers known by name are ${Object.keys(providers).join(", ")}; any other is used by its model object.`;
+  const known = `Providers with a name are ${Object.keys(providers).join(", ")}; for any other, pass its model object.`;
   if (slash <= 0 || modelId === "") {
-    throw new BoughError("invalid_argument", `A model is named "provider/model", not "${choice}". ${known}`, {
-      data: { model: choice },
-    });
+    throw new BoughError(
+      "invalid_argument",
+      `A model name must have the form "provider/model", not "${choice}". ${known}`,
+      {
+        data: { model: choice },
+      },
+    );
   }
   const entry = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (!entry) {
-    throw new BoughError("invalid_argument", `There is no provider "${provider}". ${known}`, {
+    throw new BoughError("invalid_argument", `Unknown provider "${provider}". ${known}`, {
       data: { model: choice, providers: Object.keys(providers) },
     });
   }
   const loaded = await loadPackage(entry.name, choice);
   const instance = entry.exports.map((name) => loaded[name]).find((value) => value != null) as Provider | undefined;
   const model = instance?.languageModel?.(modelId) ?? (typeof instance === "function" ? instance(modelId) : undefined);
-  return checkModel(model, `What ${entry.name} gives for "${choice}"`);
+  return checkModel(model, `What ${entry.name} returns for "${choice}"`);
 }
 
 type Provider = ((modelId: string) => unknown) & { languageModel?: (modelId: string) => unknown };
@@ -108,8 +112,9 @@ function isMissing(error: unknown, name: string): boolean {
 function checkModel(model: unknown, what: string): LanguageModel {
   const { specificationVersion: version, doStream } = (model ?? {}) as Partial<LanguageModel>;
   if ((version === "v3" || version === "v4") && typeof doStream === "function") return model as LanguageModel;
-  const found = version === undefined ? "no AI SDK language model" : `an AI SDK model of specification ${version}`;
-  throw new BoughError("invalid_argument", `${what} is ${found}; models of specification v3 and v4 can be used.`, {
+  const found =
+    version === undefined ? "not an AI SDK language model" : `an AI SDK model with specification ${version}`;
+  throw new BoughError("invalid_argument", `${what} is ${found}; it must have specification v3 or v4.`, {
     data: version === undefined ? {} : { specificationVersion: version },
   });
 }

@@ -1,19 +1,20 @@
 import { isRetryable, retryAfterMs } from "./failure.ts";
+import { readOverflow } from "./overflow.ts";
 
-/** How often a model call is made, and how long is waited between. */
+/** How often a failed model call is retried, and after which delays. */
 export interface RetryPolicy {
-  /** How often at most, the first time included. */
+  /** The maximum number of attempts, including the first. */
   readonly attempts: number;
-  /** Before the second attempt. */
+  /** The delay before the second attempt. */
   readonly baseMs: number;
-  /** How much longer each further wait is. */
+  /** The factor between consecutive delays. */
   readonly factor: number;
   readonly maxMs: number;
 }
 
 export const defaultRetry: RetryPolicy = { attempts: 3, baseMs: 1_000, factor: 2, maxMs: 30_000 };
 
-/** A provider that asks for more than this is not waited for. */
+/** The longest delay that a provider may ask for; after a longer one the call is not retried. */
 const longestAskedMs = 60_000;
 
 /** How long to wait before calling again after the given attempt (1 is the first); undefined: don't. */
@@ -27,6 +28,8 @@ export function retryDelay(failed: {
 }): number | undefined {
   const { error, attempt, policy } = failed;
   if (attempt >= policy.attempts || !isRetryable(error)) return undefined;
+  // Some servers report an overflow as an error of their own (5xx).
+  if (readOverflow(error)) return undefined;
   const asked = retryAfterMs(error, failed.now);
   if (asked !== undefined) return asked <= longestAskedMs ? asked : undefined;
   const whole = Math.min(policy.maxMs, policy.baseMs * policy.factor ** (attempt - 1));

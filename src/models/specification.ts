@@ -32,11 +32,13 @@ export interface PromptFacts {
   /** Every message fits both versions as it is. */
   readonly isPlain: boolean;
   readonly hasResults: boolean;
+  /** The user has put breakpoints for the provider's cache into it. */
+  readonly isMarked: boolean;
 }
 
 const known = new WeakMap<readonly PromptMessage[], PromptFacts>();
 
-/** Says what is known of the prompt; whoever makes another one of it must say so again. */
+/** Records what is known of the prompt. A copy of the prompt needs its own record. */
 export function describePrompt(prompt: readonly PromptMessage[], facts: PromptFacts): void {
   known.set(prompt, facts);
 }
@@ -44,6 +46,24 @@ export function describePrompt(prompt: readonly PromptMessage[], facts: PromptFa
 /** Whether there are results of tools in the prompt. */
 export function hasResults(prompt: readonly PromptMessage[]): boolean {
   return known.get(prompt)?.hasResults ?? prompt.some(isResult);
+}
+
+/** Whether the user has put breakpoints for the provider's cache into the prompt. */
+export function isMarked(prompt: readonly PromptMessage[]): boolean {
+  return known.get(prompt)?.isMarked ?? prompt.some(isMarkedMessage);
+}
+
+export function isMarkedMessage({ content, providerOptions }: PromptMessage): boolean {
+  if (hasBreakpoint(providerOptions)) return true;
+  return typeof content !== "string" && content.some((part) => hasBreakpoint(part.providerOptions as JsonObject));
+}
+
+const breakpointNames = ["cacheControl", "cache_control", "cachePoint"];
+
+/** Whether a provider's options ask it to cache the prompt up to there. */
+export function hasBreakpoint(options: JsonObject | undefined): boolean {
+  if (!options) return false;
+  return Object.values(options).some((own) => breakpointNames.some((name) => Object(own)[name] !== undefined));
 }
 
 export function isResult({ role }: PromptMessage): boolean {
@@ -120,7 +140,7 @@ function fileV3(file: FileLike, model: Pick<LanguageModel, "provider">): object 
       const provider = model.provider.split(".")[0]!;
       const id = (data.reference as JsonObject)[provider];
       if (id !== undefined) return { ...file, data: id };
-      throw new BoughError("invalid_argument", `A file of another provider can't be sent to ${provider}.`, {
+      throw new BoughError("invalid_argument", `A file uploaded to another provider can't be sent to ${provider}.`, {
         data: { provider },
       });
     }

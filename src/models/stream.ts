@@ -1,14 +1,16 @@
 // One model call. Owns the provider's stream from doStream to its end.
-//   M1. The model is called at the first read, and once.
-//   M2. A part costs no more than the provider's own read: parts are passed on as they are.
-//   M3. Whoever stops reading (return) or aborts lets go of the provider's stream, also when the provider ignores the
+//   Stream-1. The model is called at the first read, and once.
+//   Stream-2. A part costs no more than the provider's own read: parts are passed on as they are.
+//   Stream-3. A reader that stops (return) or aborts releases the provider's stream, also when the provider ignores the
 //       signal. An aborted stream throws or ends without a finish part; the caller looks at the signal, not at the error.
 
 import { BoughError } from "../base/errors.ts";
+import { hintCache } from "./cache.ts";
 import type { ModelPart, ModelRequest, ModelStream, ToolChoice, ToolSpec } from "./port.ts";
+import { withReminders } from "./reminders.ts";
 import { forSpecification, hasResults } from "./specification.ts";
 
-/** Calls the model and gives what it says, part by part; no retries, no checks. */
+/** Calls the model and yields its answer part by part, without retries or checks. */
 export function streamModel(request: ModelRequest, options: { signal: AbortSignal }): ModelStream {
   return new PartStream(request, options.signal);
 }
@@ -79,10 +81,10 @@ class PartStream implements AsyncIterableIterator<ModelPart, undefined> {
   }
 }
 
-/** Nobody is left to hear why a stream could not be closed properly. */
+/** No reader is left that could be told why a stream failed to close. */
 function ignore(): void {}
 
-/** The settings that have the specification's own names. Settings may carry more, which is nobody's business there. */
+/** The settings that have the specification's own names. Other settings are not passed on. */
 const sameNamed = [
   "temperature",
   "topP",
@@ -92,12 +94,17 @@ const sameNamed = [
   "frequencyPenalty",
   "seed",
   "headers",
-  "providerOptions",
 ] as const;
 
 function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<string, unknown> {
-  const { model, tools, toolChoice, settings, responseSchema } = request;
-  const options: Record<string, unknown> = { prompt: forSpecification(request.prompt, model), abortSignal };
+  const { model, toolChoice, settings, responseSchema } = request;
+  const { prompt, tools, providerOptions } = hintCache(request, {
+    prompt: forSpecification(request.prompt, model),
+    tools: request.tools,
+    ...(settings.providerOptions !== undefined && { providerOptions: settings.providerOptions }),
+  });
+  const options: Record<string, unknown> = { prompt: withReminders(prompt, request), abortSignal };
+  if (providerOptions !== undefined) options.providerOptions = providerOptions;
   for (const key of sameNamed) if (settings[key] !== undefined) options[key] = settings[key];
   if (settings.stop) options.stopSequences = settings.stop;
   if (settings.reasoning && model.specificationVersion === "v4") options.reasoning = settings.reasoning;
@@ -117,7 +124,7 @@ function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<st
 const standIn: ToolSpec = {
   type: "function",
   name: "unavailable",
-  description: "No tool can be called any more.",
+  description: "Tools can no longer be called.",
   inputSchema: { type: "object", properties: {} },
 };
 

@@ -1,8 +1,15 @@
 import type { Usage } from "./port.ts";
 
-const keys = ["inputTokens", "outputTokens", "totalTokens", "cachedInputTokens", "reasoningTokens"] as const;
+const keys = [
+  "inputTokens",
+  "outputTokens",
+  "totalTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
+] as const;
 
-/** The sum of two; what neither says stays out. */
+/** The sum of two usages; numbers that neither has are omitted. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return collect((key) => (a[key] === undefined && b[key] === undefined ? undefined : (a[key] ?? 0) + (b[key] ?? 0)));
 }
@@ -17,6 +24,7 @@ export function flatUsage(usage: unknown): Usage {
     outputTokens: produced,
     totalTokens: total === undefined && produced === undefined ? undefined : (total ?? 0) + (produced ?? 0),
     cachedInputTokens: count(input.cacheRead),
+    cacheWriteTokens: count(input.cacheWrite),
     reasoningTokens: count(output.reasoning),
   };
   return collect((key) => flat[key]);
@@ -31,7 +39,7 @@ function collect(of: (key: (typeof keys)[number]) => number | undefined): Usage 
   return usage;
 }
 
-/** Some models say one number where the specification has several. */
+/** Some models give one number where the specification has several. */
 function counts(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : { total: value };
 }

@@ -57,7 +57,7 @@ function refusal(work: () => unknown): BoughError {
   return expect.fail("it was taken");
 }
 
-describe("the order of a log (P1)", () => {
+describe("the order of a log (Fold-1)", () => {
   test("a gap, a repetition and a step back are store_corrupt", () => {
     const facts = log({ type: "branch.created" }, started("t"), user("m", "t"));
     const view = project(facts);
@@ -145,7 +145,7 @@ describe("results", () => {
   });
 });
 
-describe("turns that wait to be saved (P5)", () => {
+describe("turns that wait to be saved (Fold-5)", () => {
   const one = [started("t1"), user("u1", "t1"), set({ n: 1 }, "t1"), staged("t1")];
   const two = [started("t2"), user("u2", "t2"), set({ n: 2 }, "t2")];
 

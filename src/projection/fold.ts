@@ -1,25 +1,37 @@
 // The fold: facts in, view out. Pure in the sense that matters: the same facts give the same view, byte for byte, on every
 // store, in every process and in the browser.
 //
-//   P1. view.seq is the sequence number of the last fact folded; facts come in order, each once.
-//   P2. Messages of closed turns are always legal: every tool call has exactly one result.
-//   P3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
-//   P4. The cost of a fact is that of its turn, never of the history (reverts and hard compaction aside).
-//   P5. Turns close in the order in which they began: a later one never stands before one that waits to be saved.
-//   P6. What a view holds of messages, closed turns, runs and questions never changes in place: it is handed out.
+//   Fold-1. view.seq is the sequence number of the last fact folded; facts come in order, each once.
+//   Fold-2. Messages of closed turns are always legal: every tool call has exactly one result.
+//   Fold-3. A fact never needs an earlier fact to be read again: what a revert must know, it carries.
+//   Fold-4. The cost of a fact is that of its turn, never of the history (reverts and compactions aside).
+//   Fold-5. Turns close in the order in which they began: a later one never stands before one that waits to be saved.
+//   Fold-6. What a view holds of messages, closed turns, runs and questions never changes in place: it is handed out.
 
 import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Fact, FactType, Message, UnknownFact } from "../events/index.ts";
+import type { Draft, Fact, FactType, Message, Ownership, UnknownFact } from "../events/index.ts";
+import {
+  addToLedger,
+  countLedger,
+  cutOverlays,
+  discardOverlays,
+  foldCleared,
+  foldCompacted,
+  foldRestored,
+  rebuild,
+  setOverlays,
+  settleOverlays,
+} from "./overlay.ts";
 import { mergeRequests } from "./request.ts";
-import { addResult, answerDangling, keepAnswered, replaceMessages } from "./tools.ts";
+import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchHeader,
   type BranchView,
-  type Compaction,
   emptyView,
   type Interaction,
   type OpenTurn,
+  PartialView,
   type RunRecord,
   type TurnOutcome,
   type TurnStatus,
@@ -67,6 +79,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "message.added"(view, fact) {
     growing(view, fact).messages.push(messageOf(fact));
+    if (fact.usage) noteContext(view, fact.usage, countLedger(view) + view.open!.messages.length);
   },
   "tool.returned"(view, fact) {
     addResult(growing(view, fact).messages, fact);
@@ -92,6 +105,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     const turn = takeTurn(view, fact);
     if (view.staged.length > 0) closeBefore(view, turn, { at, to, status: "committed" });
     close(view, turn, { at, to, status: "committed", outcome: outcomeOf(fact) });
+    if (fact.context) noteContext(view, fact.context, countLedger(view));
   },
   "turn.ended"(view, fact) {
     const { at, seq: to, status } = fact;
@@ -100,6 +114,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "turn.discarded"(view, fact) {
     takeTurn(view, fact);
+    discardOverlays(view, fact);
     forgetInteractions(view, fact.turnId);
   },
   "interaction.opened"(view, fact) {
@@ -108,12 +123,15 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "interaction.answered": closeInteraction,
   "interaction.expired": closeInteraction,
   "history.compacted": foldCompacted,
+  "history.cleared": foldCleared,
+  "history.restored": foldRestored,
 };
 
 function nothing(): void {}
 
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
+  const { overlays } = view;
   closeAll(view, fact, "forked");
   const { from, messages, messageId } = fact;
   truncate(view, fact, "forked");
@@ -121,10 +139,16 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
   view.interactions = [];
+  cutOverlays(view);
+  setOverlays(view, fact, overlays);
+  if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
+  view.context = null;
+  rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
 }
 
 function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
+  const { overlays } = view;
   closeAll(view, fact, "reverted");
   truncate(view, fact, "reverted");
   view.turns = view.turns
@@ -135,25 +159,12 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
         : Object.freeze({ ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" }),
     );
   view.interactions = [];
-  view.compactions = view.compactions.filter(({ seq }) => seq <= fact.to);
+  cutOverlays(view, fact.to);
+  setOverlays(view, fact, overlays);
+  if (view.lastOverlay > fact.to) view.lastOverlay = fact.seq;
+  view.context = null;
+  rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
-}
-
-function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void {
-  const { retention, seq, first, last, id } = fact;
-  const replacements = fact.replacements.map(({ id: messageId, role, content }) =>
-    Object.freeze({ id: messageId, role, content, createdAt: fact.at, turnId: id } as Message),
-  );
-  const compaction: Compaction = { seq, retention, first, last, replacements };
-  view.compactions.push(compaction);
-  if (retention === "soft") return;
-  const messages = replaceMessages(view.messages, compaction);
-  if (!messages) {
-    throw new BoughError("event_invalid", `The messages of compaction ${id} are not on the branch in that order.`, {
-      data: { first, last },
-    });
-  }
-  view.messages = messages;
 }
 
 interface TurnEnd<Status extends TurnStatus = TurnStatus> {
@@ -163,7 +174,7 @@ interface TurnEnd<Status extends TurnStatus = TurnStatus> {
   readonly outcome?: TurnOutcome;
 }
 
-/** Ends a turn that was cut off; P5: behind one that waits to be saved, it waits too. */
+/** Ends a turn that was cut off; Fold-5: behind one that waits to be saved, it waits too. */
 function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | "failed">): void {
   const { status: ended, outcome = {} } = end;
   if (view.staged.some(({ from }) => from < turn.from)) {
@@ -175,14 +186,15 @@ function endTurn(view: BranchView, turn: OpenTurn, end: TurnEnd<"interrupted" | 
 function close(view: BranchView, turn: OpenTurn, { at, to, status: closed, outcome }: TurnEnd): void {
   const { id, from, startedAt, runs, set } = turn;
   const status = turn.ended ?? closed;
-  for (const message of answerDangling(turn.messages)) view.messages.push(message);
+  addToLedger(view, answerDangling(turn.messages));
+  if (view.overlays.length > 0) settleOverlays(view, id);
   const record = { id, status, from, to, startedAt, endedAt: at, runs: Object.freeze(runs) };
   view.turns.push(Object.freeze(Object.assign(record, turn.outcome, outcome)));
   if (Object.keys(set).length > 0) view.state = mergePatch(view.state, set);
   forgetInteractions(view, id);
 }
 
-/** P5: a turn builds on those that wait before it, so they are saved with it. */
+/** Fold-5: a turn builds on those that wait before it, so they are saved with it. */
 function closeBefore(view: BranchView, turn: OpenTurn, end: TurnEnd): void {
   const before = view.staged.filter(({ from }) => from < turn.from);
   view.staged = view.staged.filter(({ from }) => from > turn.from);
@@ -204,7 +216,9 @@ function interrupted({ seq: to }: BranchView, { at }: { at: number }, reason: st
 
 /** Keeps the first messages; a call left without its result is answered, a turn left without messages is gone. */
 function truncate(view: BranchView, keep: { messages: number; answered?: string[] | undefined }, why: string): void {
-  const { messages, answered } = keep;
+  const { answered } = keep;
+  const messages = keep.messages - view.skipped;
+  if (messages < Math.min(2, view.skipped)) throw new PartialView();
   const lost = new Set(view.messages.slice(messages).map(({ turnId }) => turnId));
   if (lost.size === 0 && !answered) return;
   const head = view.messages.slice(0, Math.max(messages - 2, 0));
@@ -224,12 +238,12 @@ function takeTurn(view: BranchView, fact: { turnId: string; seq: number; type: s
     view.staged = view.staged.filter((turn) => turn !== staged);
     return staged;
   }
-  const open = openTurn(view, fact);
+  const open = openTurnOf(view, fact);
   view.open = null;
   return open;
 }
 
-function openTurn(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
+function openTurnOf(view: BranchView, fact: { turnId: string; seq: number; type: string }): OpenTurn {
   if (view.open?.id === fact.turnId) return view.open;
   throw notOpen(view, fact);
 }
@@ -246,14 +260,14 @@ function notOpen(view: BranchView, fact: { turnId: string; seq: number; type: st
 
 /** The fact's turn, to be added to in place: whoever hands a view out copies its unclosed turns (view.ts, copyTurn). */
 function growing(view: BranchView, fact: { turnId: string; seq: number; type: string }) {
-  return openTurn(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
+  return openTurnOf(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
 }
 
 /** The question that a fact asks. */
 export function interactionOf(fact: Fact<"interaction.opened">): Interaction {
   const { id, at, kind, request, turnId, callId, expiresAt } = fact;
   const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
-  return { id, kind, request, openedAt: at, ...optional };
+  return { id, kind, request, openedAt: at, ...optional } as Interaction;
 }
 
 function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {
@@ -264,8 +278,18 @@ function forgetInteractions(view: BranchView, turnId: string): void {
   if (view.interactions.length > 0) view.interactions = view.interactions.filter((each) => each.turnId !== turnId);
 }
 
+/** What a model call was sent and answered is the size of the context up to its reply. */
+function noteContext(
+  view: BranchView,
+  usage: { inputTokens?: number | undefined; outputTokens?: number | undefined },
+  upTo: number,
+): void {
+  const { inputTokens, outputTokens = 0 } = usage;
+  if (inputTokens !== undefined) view.context = { tokens: inputTokens + outputTokens, upTo };
+}
+
 /** The message that a fact adds. */
-export function messageOf(fact: Fact<"message.added">): Message {
+export function messageOf(fact: Draft<"message.added">): Message {
   const { id, at, turnId, role, content, partial, providerOptions } = fact;
   const message = { id, role, content, createdAt: at, turnId };
   if (!partial && !providerOptions) return Object.freeze(message as Message);
@@ -305,7 +329,11 @@ function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">):
 }
 
 function headerOf(fact: Fact<"branch.created" | "branch.forked">): BranchHeader {
-  return updateHeader({ metadata: {} }, fact);
+  return updateHeader({ metadata: {}, ...ownershipOf(fact as Ownership) }, fact);
+}
+
+function ownershipOf({ owner, visibility }: Ownership): Ownership {
+  return { ...(owner && { owner }), ...(visibility && { visibility }) };
 }
 
 function updateHeader(header: BranchHeader, changes: Partial<Omit<Fact<"branch.updated">, "type">>): BranchHeader {
@@ -320,5 +348,6 @@ function updateHeader(header: BranchHeader, changes: Partial<Omit<Fact<"branch.u
     ...(typeof description === "string" && { description }),
     ...(tags && { tags }),
     metadata,
+    ...ownershipOf(header),
   };
 }

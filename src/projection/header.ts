@@ -1,18 +1,21 @@
 // What listings show of a branch without reading its log: a few keys of its row, patched together with the facts.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Draft, Fact } from "../events/index.ts";
+import type { Draft, Fact, Ownership, UnknownFact } from "../events/index.ts";
 import { fold } from "./fold.ts";
+import { addToLedger, countShown, isHard } from "./overlay.ts";
 import { type BranchView, copyUnclosed, copyView } from "./view.ts";
 
 /** The keys of a branch row's header. */
-export interface RowHeader {
+export interface RowHeader extends Ownership {
   readonly name?: string;
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly metadata?: JsonObject;
-  /** Messages of closed turns. */
+  /** Messages of closed turns, as people see them. */
   readonly messages?: number;
+  /** Whether people see something else than the log's messages, because they were compacted hard. */
+  readonly compacted?: true;
   /** The turn that is not closed, if there is one. */
   readonly turn?: string;
   /** The interactions that wait for an answer; absent when none does. */
@@ -22,27 +25,85 @@ export interface RowHeader {
   readonly born?: string;
   /** Who staged the complete turns that wait to be saved, if any do. */
   readonly stagedBy?: string;
+  /** The branch-scoped state, without that of unclosed turns, or the length of its JSON where that is too long for a row. */
+  readonly state?: JsonObject | number;
 }
 
-/** The header patch that goes with facts: what they change, and nothing else. */
-export function turnPatch(view: BranchView, drafts: readonly Draft[]): JsonObject {
-  const rewrites = drafts.some(({ type }) => type === "branch.reverted" || type === "history.compacted");
-  // Facts of a turn only add messages, so they can be folded without those that are there.
-  const after = rewrites ? copyView(view) : copyUnclosed(view);
-  for (const draft of drafts) fold(after, { ...draft, seq: after.seq + 1 } as Fact);
-  const messages = after.messages.length + (rewrites ? 0 : view.messages.length);
+/** Stores may write a row with every append, so what it carries for people to see is kept short. */
+const longestState = 2048;
+
+/** What a view becomes with the next facts, which the log may not have yet. */
+export interface Ahead {
+  readonly view: BranchView;
+  /** Where the view was; once it is elsewhere, this holds no more. */
+  readonly seq: number;
+  /** Without the messages and records of closed turns that the view has, unless the facts rewrite those. */
+  readonly after: BranchView;
+  readonly rewrites: boolean;
+  /** What the facts change in the header of the branch's row, and nothing else. */
+  readonly patch: JsonObject;
+}
+
+/** Folds the facts that follow a view's last one, without changing the view. */
+export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)[]): Ahead {
+  const hasOverlays = view.overlays.length > 0 || view.cleared.length > 0;
+  const rewrites = facts.some(
+    ({ type }) =>
+      type.startsWith("history.") || type === "branch.reverted" || (hasOverlays && type === "turn.discarded"),
+  );
+  const after = rewrites ? copyRewritten(view, facts) : copyUnclosed(view);
+  for (const fact of facts) fold(after, fact);
+  const messages = countShown(after);
   const turn = unclosedTurn(after);
   const patch: JsonObject = {};
-  if (messages !== view.messages.length) patch.messages = messages;
+  if (messages !== countShown(view)) patch.messages = messages;
   if (turn !== unclosedTurn(view)) patch.turn = turn;
-  if (drafts.some(isAboutQuestions) || after.interactions.length !== view.interactions.length) {
+  if (rewrites && after.overlays.some(isHard) !== view.overlays.some(isHard)) {
+    patch.compacted = after.overlays.some(isHard) || null;
+  }
+  if (facts.some(isAboutQuestions) || after.interactions.length !== view.interactions.length) {
     patch.asks = asksOf(after);
   }
-  return patch;
+  if (after.state !== view.state) patch.state = shownState(after.state);
+  return { view, seq: view.seq, after, rewrites, patch };
+}
+
+/** Facts of a turn only add messages, so they can be folded without those that are there; these can't. */
+function copyRewritten(view: BranchView, facts: readonly (Fact | UnknownFact)[]): BranchView {
+  if (!facts.every(({ type }) => type.startsWith("history."))) return copyView(view);
+  // The ledger stays as it is, so it need not be copied.
+  const { messages, skipped, shown, window, turns, skippedTurns } = view;
+  return { ...copyUnclosed(view), messages, skipped, shown, window, turns, skippedTurns };
+}
+
+/** Makes the view what folding the facts into it would make it: the log has them now. */
+export function adopt({ view, after, rewrites }: Ahead): void {
+  const { messages, skipped, shown, window, turns, skippedTurns } = view;
+  Object.assign(view, after);
+  if (rewrites) return;
+  // Only what is new is in `after`: the view goes on with its own arrays.
+  Object.assign(view, { messages, skipped, shown, window, turns, skippedTurns });
+  addToLedger(view, after.messages);
+  for (const turn of after.turns) turns.push(turn);
+}
+
+/** The header patch that goes with drafts. */
+export function turnPatch(view: BranchView, drafts: readonly Draft[]): JsonObject {
+  return foldAhead(
+    view,
+    drafts.map((draft, i) => ({ ...draft, seq: view.seq + 1 + i }) as Fact),
+  ).patch;
+}
+
+/** The state as the row shows it; null when there is none. */
+export function shownState(state: JsonObject): JsonObject | number | null {
+  if (Object.keys(state).length === 0) return null;
+  const { length } = JSON.stringify(state);
+  return length <= longestState ? state : length;
 }
 
 /** Whether the fact opens or closes an interaction: its patch has to be decided on the newest view. */
-export function isAboutQuestions({ type }: Pick<Draft, "type">): boolean {
+export function isAboutQuestions({ type }: { readonly type: string }): boolean {
   return type === "interaction.opened" || type === "interaction.answered" || type === "interaction.expired";
 }
 

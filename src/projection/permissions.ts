@@ -1,6 +1,6 @@
 // Remembered permissions: what was answered with "always", as the state of a session keeps it.
-//   R1. A choice is for one agent and one tool; agents without an id share theirs.
-//   R2. Of two choices the later one counts, and a revocation is one of them: a run that is taken up follows its answers
+//   Permissions-1. A choice is for one agent and one tool; agents without an id share theirs.
+//   Permissions-2. Of two choices the later one counts, and a revocation is one of them: a run that is taken up follows its answers
 //       again, and an "always" from before the revocation must not come back with them.
 
 import type { Json, JsonObject } from "../base/json.ts";
@@ -79,7 +79,7 @@ function isInForce(choice: PermissionChoice): choice is PermissionChoice & { dec
   return choice.decision !== "revoked";
 }
 
-/** R2. */
+/** Permissions-2. */
 export function remember(choices: readonly PermissionChoice[], choice: PermissionChoice): PermissionChoice[] {
   const before = choices.find((each) => each.agentId === choice.agentId && each.tool === choice.tool);
   if (before && (before.at > choice.at || isSameAnswer(before, choice))) return [...choices];

@@ -80,7 +80,8 @@ describe("segments", () => {
     const turn = { id: "t", from: 1, startedAt: 1, runs: [], messages: [], set: {} };
     expect(canSeal({ ...view, open: turn })).toBe(false);
     expect(canSeal({ ...view, staged: [turn] })).toBe(false);
-    const question = { id: "i", kind: "permission", request: {}, openedAt: 1 } as const;
+    const request = { toolName: "t", input: {} };
+    const question = { id: "i", kind: "permission", request, openedAt: 1 } as const;
     expect(canSeal({ ...view, interactions: [question] })).toBe(false);
   });
 

@@ -3,7 +3,8 @@
 
 import { freezeJson } from "../base/json.ts";
 import type { Message } from "../events/index.ts";
-import type { BranchView, TurnRecord } from "./view.ts";
+import { rebuild } from "./overlay.ts";
+import { type BranchView, emptyView, type TurnRecord } from "./view.ts";
 
 /** A piece that is stored, and how much of the view it and those before it hold. */
 export interface Sealed {
@@ -15,11 +16,14 @@ export interface Sealed {
   readonly turns: number;
 }
 
-type Rest = Omit<BranchView, "messages" | "turns" | "staged" | "open" | "interactions">;
+type Rest = Omit<
+  BranchView,
+  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions"
+>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
-  readonly format: 1;
+  readonly format: 2;
   /** That of the fact at which it was cut. */
   readonly id: string;
   /** The pieces before this one, or the nearest of them, oldest first: so that they can be asked for together. */
@@ -47,14 +51,21 @@ const lineMessages = 128;
 
 /** The piece of the view after those sealed, as lines to store; `id` is that of the last fact folded into the view. */
 export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: string): string[] {
-  const { messages, turns, staged: _staged, open: _open, interactions: _interactions, ...rest } = view;
+  const { messages, turns } = view;
   const last = sealed.at(-1) ?? nothingSealed;
   const before = sealed.slice(-namedBefore);
-  const lines = [JSON.stringify({ format: 1, id, before, rest, turns: turns.slice(last.turns) } satisfies Head)];
-  for (let i = last.messages; i < messages.length; i += lineMessages) {
+  const head: Head = { format: 2, id, before, rest: restOf(view), turns: turns.slice(last.turns - view.skippedTurns) };
+  const lines = [JSON.stringify(head)];
+  for (let i = last.messages - view.skipped; i < messages.length; i += lineMessages) {
     lines.push(JSON.stringify(messages.slice(i, i + lineMessages)));
   }
   return lines;
+}
+
+/** All of a view between turns but its messages and turns. */
+function restOf(view: BranchView): Rest {
+  const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, lastOverlay, context } = view;
+  return { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, lastOverlay, context };
 }
 
 /** The piece behind stored lines; undefined when it is of another format, or no piece at all. */
@@ -72,9 +83,8 @@ export function parseSegment(lines: readonly string[]): Piece | undefined {
 export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
-    if (head?.format !== 1 || !Array.isArray(head.before) || !head.rest) return undefined;
-    // The list of compactions grows.
-    for (const settled of [head.turns, head.rest.state, ...head.rest.compactions]) freezeJson(settled);
+    if (head?.format !== 2 || !Array.isArray(head.before) || !head.rest) return undefined;
+    for (const settled of [head.turns, head.rest.state, head.rest.overlays, head.rest.cleared]) freezeJson(settled);
     return head;
   } catch {
     return undefined;
@@ -97,27 +107,12 @@ export function joinSegments(pieces: readonly Piece[]): { view: BranchView; seal
   }
   const last = pieces.at(-1);
   if (!last) return undefined;
-  const { seq, createdAt, updatedAt, header, fork, state, compactions } = last.rest;
-  return {
-    view: {
-      seq,
-      createdAt,
-      updatedAt,
-      header,
-      fork,
-      messages,
-      turns,
-      staged: [],
-      open: null,
-      state,
-      interactions: [],
-      compactions,
-    },
-    sealed,
-  };
+  const view: BranchView = { ...emptyView(), ...last.rest, messages, turns };
+  rebuild(view);
+  return { view, sealed };
 }
 
-/** The sealed pieces that still begin a view after it lost messages or turns (a revert, a hard compaction). */
+/** The sealed pieces that still begin a view after it lost messages or turns (a revert). */
 export function stillSealed(sealed: readonly Sealed[], unchanged: { messages: number; turns: number }): Sealed[] {
   return sealed.filter((piece) => piece.messages <= unchanged.messages && piece.turns <= unchanged.turns);
 }

@@ -58,11 +58,6 @@ const notExecuted = "Not executed, or not to its end: the turn was closed before
 
 const notExecutedOutput = Object.freeze({ type: "error-text", value: notExecuted });
 
-/** Whether the result is one that answerDangling gave. */
-export function isNotExecuted({ output }: ToolResultPart): boolean {
-  return output.type === "error-text" && output.value === notExecuted;
-}
-
 /** The messages with only these results in the last batch; the other calls have none. */
 export function keepAnswered(messages: readonly Message[], answered: readonly string[]): Message[] {
   const last = messages.at(-1);
@@ -72,19 +67,6 @@ export function keepAnswered(messages: readonly Message[], answered: readonly st
   );
   const left = content.length > 0 ? [freezeJson({ ...last, content })] : [];
   return [...messages.slice(0, -1), ...left];
-}
-
-/** The messages with a compaction's replaced, a call and its results always together; undefined when they are not there. */
-export function replaceMessages(
-  messages: readonly Message[],
-  { first, last, replacements }: { first: string; last: string; replacements: readonly Message[] },
-): Message[] | undefined {
-  const from = messages.findIndex(({ id }) => id === first);
-  const to = messages.findIndex(({ id }) => id === last);
-  if (from < 0 || to < from) return undefined;
-  const head = messages.slice(0, messages[from]!.role === "tool" ? from - 1 : from);
-  const tail = messages.slice(callsOf(messages[to]!).length > 0 ? to + 2 : to + 1);
-  return [...head, ...answerDangling(replacements), ...tail];
 }
 
 /** Puts results behind the message that asked for them, into the message that holds those it has. */

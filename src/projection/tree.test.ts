@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BranchTree, type TreeNode } from "./tree.ts";
+import { BranchTree, shownNodes, type TreeNode } from "./tree.ts";
 
 const tree = new BranchTree([
   { id: "main" },
@@ -67,7 +67,7 @@ describe("the place of a branch", () => {
     );
   });
 
-  test("B1. the places of 20,000 branches hold as many entries as there are branches, three times at most", () => {
+  test("Tree-1. the places of 20,000 branches hold as many entries as there are branches, three times at most", () => {
     const wide = Array.from({ length: 20_000 }, (_, i) => ({
       id: `w${i}`,
       parentId: "main",
@@ -84,5 +84,72 @@ describe("the place of a branch", () => {
     let entries = 0;
     for (const array of arrays) entries += array.length;
     expect(entries).toBeLessThanOrEqual(3 * list.length);
+  });
+});
+
+describe("a tree without its hidden branches", () => {
+  test("lets what was forked from one take its place", () => {
+    const shown = shownNodes([
+      { id: "main" },
+      { id: "a", parentId: "main", forkMessageId: "m1" },
+      { id: "h", parentId: "main", forkMessageId: "m1", isHidden: true },
+      { id: "h2", parentId: "h", forkMessageId: "m7", isHidden: true },
+      { id: "v", parentId: "h2", forkMessageId: "m9" },
+      { id: "w", parentId: "v", forkMessageId: "m9" },
+      { id: "free", isHidden: true },
+      { id: "root", parentId: "free", forkMessageId: "m3" },
+    ]);
+    const tree = new BranchTree(shown);
+    expect(tree.ids).toEqual(["main", "a", "v", "w", "root"]);
+    expect(tree.place("v")).toMatchObject({ ancestors: ["main"], siblings: ["main", "a", "v"], children: ["w"] });
+    expect(tree.place("w")).toMatchObject({ ancestors: ["main", "v"], siblings: ["v", "w"] });
+    expect(tree.roots).toEqual(["main", "root"]);
+    expect(tree.parentOf("root")).toBeUndefined();
+  });
+
+  const records = fc.array(fc.record({ parent: fc.nat(), point: fc.nat(2), isHidden: fc.boolean() }), {
+    maxLength: 30,
+  });
+  const listOf = (given: readonly { parent: number; point: number; isHidden: boolean }[]): TreeNode[] => {
+    const list: TreeNode[] = [{ id: "0" }];
+    for (const { parent, point, isHidden } of given) {
+      const from = parent % (list.length + 1);
+      const fork = from === list.length ? {} : { parentId: String(from), forkMessageId: `m${point}` };
+      list.push({ id: String(list.length), ...fork, ...(isHidden && { isHidden }) });
+    }
+    return list;
+  };
+
+  test("names no hidden one anywhere and leaves out no other: all can be reached from the roots", () => {
+    fc.assert(
+      fc.property(records, (given) => {
+        const list = listOf(given);
+        const all = new BranchTree(list);
+        const shown = new BranchTree(shownNodes(list));
+        const seen = list.filter(({ isHidden }) => !isHidden).map(({ id }) => id);
+        expect(shown.ids).toEqual(seen);
+        const reached = [...shown.roots];
+        for (const id of reached) reached.push(...shown.childrenOf(id));
+        expect([...reached].sort()).toEqual([...seen].sort());
+        for (const id of seen) {
+          const place = shown.place(id);
+          for (const each of [...place.ancestors, ...place.children, ...place.siblings]) expect(seen).toContain(each);
+          expect(place.siblings[place.siblingIndex]).toBe(id);
+          expect(place.ancestors).toEqual(all.ancestorsOf(id).filter((each) => seen.includes(each)));
+        }
+      }),
+    );
+  });
+
+  test("is the same tree whatever hidden branches came and went in it", () => {
+    fc.assert(
+      fc.property(records, (given) => {
+        const list = listOf(given);
+        const parents = new Set(list.map(({ parentId }) => parentId));
+        const without = list.filter(({ id, isHidden }) => !isHidden || parents.has(id));
+        const [one, other] = [list, without].map((nodes) => new BranchTree(shownNodes(nodes)));
+        for (const id of one!.ids) expect(other!.place(id)).toEqual(one!.place(id));
+      }),
+    );
   });
 });

@@ -1,8 +1,8 @@
 // BranchTree: the tree of a session's branches, derived from the fork rows alone, so nothing stored can disagree with it.
 //
-//   B1. Building it, and the places of all branches but for their ancestors, take time and memory linear in the branches:
+//   Tree-1. Building it, and the places of all branches but for their ancestors, take time and memory linear in the branches:
 //       branches that share a group of siblings, or children, share one array.
-//   B2. Ancestors are walked when they are asked for: those of all branches of a chain would be quadratic.
+//   Tree-2. Ancestors are walked when they are asked for: those of all branches of a chain would be quadratic.
 
 /** What the tree needs to know of a branch; given in the order of creation. */
 export interface TreeNode {
@@ -10,6 +10,7 @@ export interface TreeNode {
   readonly parentId?: string;
   /** The last message shared with the parent; absent for a fork before the first message. */
   readonly forkMessageId?: string;
+  readonly isHidden?: boolean;
 }
 
 /** Where a branch stands among the others. */
@@ -27,6 +28,26 @@ export interface BranchPlace {
   readonly nextSibling?: string;
 }
 
+/**
+ * The tree without its hidden branches. What was forked from one of them takes its place: it stands below the nearest branch
+ * that is shown, at the point where the hidden one was forked.
+ */
+export function shownNodes(nodes: Iterable<TreeNode>): TreeNode[] {
+  const hidden = new Map<string, TreeNode>();
+  const shown: TreeNode[] = [];
+  for (const node of nodes) {
+    // A branch is created after the one it was forked from, so what is found here is below a shown one already (Tree-1).
+    const { forkMessageId: _at, parentId: _from, ...own } = node;
+    const from = node.parentId === undefined ? undefined : hidden.get(node.parentId);
+    const { parentId, forkMessageId } = from ?? node;
+    const placed = { ...own, ...(parentId !== undefined && { parentId, ...(forkMessageId && { forkMessageId }) }) };
+    if (node.isHidden) hidden.set(node.id, placed);
+    else shown.push(placed);
+  }
+  return shown;
+}
+
+/** The branches of a session as a tree. */
 export class BranchTree {
   readonly #nodes = new Map<string, TreeNode>();
   readonly #children = new Map<string, string[]>();
@@ -55,6 +76,10 @@ export class BranchTree {
 
   get roots(): readonly string[] {
     return this.#roots;
+  }
+
+  parentOf(id: string): string | undefined {
+    return this.#nodes.get(id)?.parentId;
   }
 
   childrenOf(id: string): readonly string[] {

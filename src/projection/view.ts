@@ -1,8 +1,9 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Message, TurnRequest } from "../events/index.ts";
+import type { Interaction, Message, Ownership, TurnRequest } from "../events/index.ts";
 
+/** How a closed turn ended. */
 export type TurnStatus = "committed" | "interrupted" | "failed";
 
 /** One execution that worked on a turn: the first, or a resumption. */
@@ -52,31 +53,52 @@ export interface OpenTurn {
   readonly ended?: Exclude<TurnStatus, "committed">;
 }
 
-export interface Interaction {
-  readonly id: string;
-  readonly kind: "permission" | "clarification" | "continuation" | "client-tool";
-  readonly request: JsonObject;
-  readonly openedAt: number;
-  readonly turnId?: string;
-  readonly callId?: string;
-  readonly expiresAt?: number;
-}
+export type { Interaction };
 
-export interface Compaction {
+/** A range of messages that is shown as something else: to models, and if it is hard to people too. */
+export interface Overlay {
+  /** The compaction's id, position in the log and time. */
+  readonly id: string;
   readonly seq: number;
+  readonly createdAt: number;
   readonly retention: "soft" | "hard";
+  /** The positions from … to-1 of the ledger. */
+  readonly from: number;
+  readonly to: number;
   readonly first: string;
   readonly last: string;
+  /** What stays word for word, by position. */
+  readonly kept: readonly { readonly at: number; readonly message: Message }[];
   readonly replacements: readonly Message[];
+  /** The fact that put it in force: its own, or one that brought it back. */
+  readonly since: number;
+  /** The turn it reaches into, until that turn closes. */
+  readonly turnId?: string;
 }
 
-export interface BranchHeader {
+/** Outputs that models see as a note, of the message at a position. */
+export interface Cleared {
+  /** The clearing's id and position in the log. */
+  readonly id: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly callIds: readonly string[];
+}
+
+/** Thrown where a view that holds only what a model sees would need more. */
+export class PartialView extends Error {
+  override readonly name = "PartialView";
+}
+
+/** What a branch is called and whose it is, as its log tells it. */
+export interface BranchHeader extends Ownership {
   readonly name?: string;
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly metadata: JsonObject;
 }
 
+/** Where a branch was forked, as its log tells it. */
 export interface ForkFact {
   readonly from: { readonly branchId: string; readonly seq: number };
   readonly messageId?: string;
@@ -91,9 +113,22 @@ export interface BranchView {
   updatedAt: number;
   header: BranchHeader;
   fork: ForkFact | null;
-  /** Messages of closed turns. */
+  /** The ledger: messages of closed turns, whatever was compacted. The oldest `skipped` are not held. */
   messages: Message[];
+  skipped: number;
+  /** What people see of the ledger; the same array until something is compacted hard. Null while messages are skipped. */
+  shown: Message[] | null;
+  /** What a model sees of the ledger; the same array as `shown` until something is compacted or cleared. */
+  window: Message[];
+  overlays: readonly Overlay[];
+  cleared: readonly Cleared[];
+  /** The newest fact that changed what is compacted or cleared; 0 when none did. */
+  lastOverlay: number;
+  /** The size of the context in tokens as a model last reported it, and how many messages it was about. */
+  context: { readonly tokens: number; readonly upTo: number } | null;
   turns: TurnRecord[];
+  /** How many of the oldest turns are not held. */
+  skippedTurns: number;
   /** Complete turns that wait to be saved, oldest first. */
   staged: OpenTurn[];
   /** The turn in flight, or the one a crash left behind. */
@@ -101,23 +136,31 @@ export interface BranchView {
   state: JsonObject;
   /** Those that wait for an answer, oldest first. */
   interactions: Interaction[];
-  compactions: Compaction[];
 }
 
+/** The view of a branch without facts. */
 export function emptyView(): BranchView {
+  const messages: Message[] = [];
   return {
     seq: 0,
     createdAt: 0,
     updatedAt: 0,
     header: { metadata: {} },
     fork: null,
-    messages: [],
+    messages,
+    skipped: 0,
+    shown: messages,
+    window: messages,
+    overlays: [],
+    cleared: [],
+    lastOverlay: 0,
+    context: null,
     turns: [],
+    skippedTurns: 0,
     staged: [],
     open: null,
     state: {},
     interactions: [],
-    compactions: [],
   };
 }
 
@@ -134,26 +177,29 @@ export function copyTurn(turn: OpenTurn): OpenTurn {
 /** A view that can be folded further without changing this one. */
 export function copyView(view: BranchView): BranchView {
   const copy = copyUnclosed(view);
-  copy.messages = view.messages.slice();
+  const { messages, shown, window } = view;
+  copy.messages = messages.slice();
+  copy.skipped = view.skipped;
+  copy.shown = shown === messages ? copy.messages : (shown?.slice() ?? null);
+  copy.window = window === messages ? copy.messages : window === shown ? copy.shown! : window.slice();
   copy.turns = view.turns.slice();
+  copy.skippedTurns = view.skippedTurns;
   return copy;
 }
 
 /** The same without the messages and records of closed turns. */
 export function copyUnclosed(view: BranchView): BranchView {
-  const { seq, createdAt, updatedAt, header, fork, state } = view;
+  const messages: Message[] = [];
   return {
-    seq,
-    createdAt,
-    updatedAt,
-    header,
-    fork,
-    messages: [],
+    ...view,
+    messages,
+    skipped: view.skipped + view.messages.length,
+    shown: messages,
+    window: messages,
     turns: [],
+    skippedTurns: view.skippedTurns + view.turns.length,
     staged: view.staged.map(copyTurn),
     open: view.open && copyTurn(view.open),
-    state,
     interactions: view.interactions.slice(),
-    compactions: view.compactions.slice(),
   };
 }

@@ -1,4 +1,4 @@
-// React: a branch as a hook. Everything it knows is the client's picture of the branch; nothing is folded here.
+// React: a branch as a hook. Its state is the client's view of the branch; nothing is folded here.
 
-export type { BranchScope, Client, ClientTool, ClientTools, Draft } from "../client/index.ts";
-export { type BranchUse, type Question, type UseBranchOptions, useBranch } from "./use-branch.ts";
+export type { BranchScope, Client, ClientTool, ClientTools, StreamingMessage } from "../client/index.ts";
+export { type BranchUse, type PendingInteraction, type UseBranchOptions, useBranch } from "./use-branch.ts";

@@ -1,79 +1,85 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { JsonObject } from "../base/json.ts";
 import type {
-  BranchHandle,
   BranchPicture,
   BranchScope,
   Client,
   ClientTools,
   ForkRequest,
   Input,
+  RemoteBranch,
   SubmitOptions,
 } from "../client/index.ts";
-import { BranchTree } from "../projection/tree.ts";
-import type {
-  BranchBody,
-  BranchSummary,
-  InputAnswer,
-  InteractionBody,
-  InterruptAnswer,
-  ResponseAnswer,
-} from "../wire/types.ts";
+import type { BoughEvent } from "../events/index.ts";
+import type { BranchSummary, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
 
-export interface UseBranchOptions {
-  /** How many messages of closed turns to begin with (default 200, at most 1000). */
+/** Options of `useBranch`. */
+export interface UseBranchOptions<Event = BoughEvent> {
+  /** How many messages of closed turns to load at first (default 200, at most 1000). */
   readonly last?: number;
-  /** Tools that run in this page; those of the latest render are used. */
+  /** Tools that run in this page. The latest render's tools are used. */
   readonly tools?: ClientTools;
+  /** Called with every event of the branch; that of the latest render is used. */
+  readonly onEvent?: (event: Event) => void;
 }
 
-/** A question that waits for an answer, with the ways to give one. */
-export interface Question extends InteractionBody {
-  /** Any answer that its kind takes. */
+/** An open question, with functions to answer it. */
+export type PendingInteraction = InteractionBody & {
+  /** Answers with a value that fits the question's kind. */
   answer(answer: JsonObject): Promise<ResponseAnswer>;
-  /** Yes, to a permission or a continuation; `always` for the tool in the whole session. */
+  /** Approves a permission or a continuation; with `always`, the tool is allowed in the whole session. */
   approve(options?: { always?: boolean }): Promise<ResponseAnswer>;
-  /** No, to a permission or a continuation. */
+  /** Denies a permission or a continuation. */
   deny(options?: { always?: boolean; reason?: string }): Promise<ResponseAnswer>;
-}
+};
 
-/** A branch on a screen: what it is now, and what can be done to it. */
-export interface BranchUse extends Omit<BranchPicture, "interactions"> {
-  /** The text that is being said just now. */
+/** The state of a branch, and the actions on it. */
+export interface BranchUse<Event = BoughEvent> extends Omit<BranchPicture, "interactions"> {
+  /** The text that is being streamed. */
   readonly streamingText: string;
-  readonly interactions: readonly Question[];
+  readonly interactions: readonly PendingInteraction[];
   /** All branches of the session, oldest first. */
   readonly branches: readonly BranchSummary[];
-  /** This branch and those forked at the same point, the source first. */
+  /** This branch and those forked at the same point, starting with the branch they were forked from. */
   readonly siblings: readonly BranchSummary[];
-  /** Why there is nothing more to come, or why the last thing that was done was refused. */
+  /** Why the stream ended, or why the last action failed. */
   readonly error?: Error;
-  /** Starts a run; without input, resumes what was left open. */
+  /** Starts a run; without input, resumes the open turn. */
   submit(input?: Input, options?: SubmitOptions): Promise<InputAnswer>;
-  /** Interrupts the run that is shown, and no later one. */
+  /** Interrupts the run that is shown, never a later one. */
   stop(reason?: string): Promise<InterruptAnswer>;
-  /** A new branch that shares this one up to a message, by default the latest. */
-  fork(request?: ForkRequest): Promise<BranchBody>;
-  /** Asks again which branches there are: what others fork is not told by itself. */
+  /** Forks the branch after a message (default: the latest). */
+  fork(request?: ForkRequest): Promise<RemoteBranch<Event>>;
+  /** Reloads the list of branches: forks by other clients are not announced. */
   refresh(): Promise<void>;
-  /** The handle, for everything else. */
-  readonly handle: BranchHandle;
+  /** The client's handle of the branch, for everything else. */
+  readonly handle: RemoteBranch<Event>;
 }
 
 /**
- * A branch, kept up to date as long as the component is there.
+ * A branch that stays up to date while the component is mounted.
  *
  * @example
  * const { messages, streamingText, status, submit, stop } = useBranch(client, { agentId: "helper", sessionId });
  */
-export function useBranch(client: Client, scope: BranchScope, options: UseBranchOptions = {}): BranchUse {
-  const { agentId, sessionId, branchId = "main" } = scope;
+export function useBranch<Event = BoughEvent>(
+  client: Client<Event>,
+  scope: BranchScope,
+  options: UseBranchOptions<NoInfer<Event>> = {},
+): BranchUse<Event> {
+  const { agentId, sessionId, branchId = "main" } = typeof scope === "string" ? { sessionId: scope } : scope;
   const { last } = options;
   const tools = useLatest(options.tools ?? {});
-  const handle = useMemo(() => client.open({ agentId, sessionId, branchId }), [client, agentId, sessionId, branchId]);
+  const onEvent = useLatest(options.onEvent);
+  const handle = useMemo(() => client.branch({ agentId, sessionId, branchId }), [client, agentId, sessionId, branchId]);
   const live = useMemo(
-    () => handle.watch({ tools: () => tools.current, ...(last !== undefined && { last }) }),
-    [handle, last, tools],
+    () =>
+      handle.live({
+        tools: () => tools.current,
+        onEvent: (event) => onEvent.current?.(event),
+        ...(last !== undefined && { last }),
+      }),
+    [handle, last, tools, onEvent],
   );
   const picture = useSyncExternalStore(
     useCallback((listener) => live.subscribe(listener), [live]),
@@ -107,7 +113,7 @@ export function useBranch(client: Client, scope: BranchScope, options: UseBranch
   };
 }
 
-/** The value of the latest render, for what happens later. */
+/** The value of the latest render, for later callbacks. */
 function useLatest<T>(value: T): { readonly current: T } {
   const latest = useRef(value);
   useEffect(() => {
@@ -116,7 +122,7 @@ function useLatest<T>(value: T): { readonly current: T } {
   return latest;
 }
 
-/** What was thrown and is no error, such as by a client tool, is quoted by one. */
+/** Wraps a thrown value that is not an `Error`, such as one from a client tool. */
 function asError(thrown: unknown): Error | undefined {
   if (thrown === undefined || thrown instanceof Error) return thrown;
   return new Error(String(thrown), { cause: thrown });
@@ -124,9 +130,9 @@ function asError(thrown: unknown): Error | undefined {
 
 type Attempt = <T>(work: Promise<T>) => Promise<T>;
 
-/** Keeps how the last thing that was done failed. Whoever awaits it is told as well; whoever doesn't has `error`. */
-function useAttempts(handle: BranchHandle) {
-  const [failed, setFailed] = useState<{ handle: BranchHandle; error: unknown }>();
+/** Stores the failure of the last action in `error`. The action's promise rejects, too. */
+function useAttempts<Event>(handle: RemoteBranch<Event>) {
+  const [failed, setFailed] = useState<{ handle: RemoteBranch<Event>; error: unknown }>();
   const fail = useCallback((error: unknown) => setFailed({ handle, error }), [handle]);
   const attempt = useCallback<Attempt>(
     (work) => {
@@ -135,18 +141,23 @@ function useAttempts(handle: BranchHandle) {
     },
     [fail],
   );
-  // A failure on another branch says nothing about this one.
+  // A failure on another branch does not concern this one.
   return { failure: failed?.handle === handle ? failed.error : undefined, attempt, fail };
 }
 
-/** The session's branches; a turn that ended changes what is told of them. */
-function useBranches(client: Client, sessionId: string, fail: (error: unknown) => void, lastTurnId?: string) {
+/** The session's branches, reloaded when a turn has ended, which changes their data. */
+function useBranches(
+  client: Pick<Client, "listBranches">,
+  sessionId: string,
+  fail: (error: unknown) => void,
+  lastTurnId?: string,
+) {
   const [known, setKnown] = useState<{ sessionId: string; branches: readonly BranchSummary[] }>();
   const refresh = useCallback(async () => {
     const branches = await client.listBranches(sessionId);
     setKnown({ sessionId, branches });
   }, [client, sessionId]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a turn has ended
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reloaded whenever a turn has ended
   useEffect(() => {
     refresh().catch(fail);
   }, [refresh, fail, lastTurnId]);
@@ -155,9 +166,9 @@ function useBranches(client: Client, sessionId: string, fail: (error: unknown) =
 
 const none: readonly BranchSummary[] = [];
 
-function actionsOf(handle: BranchHandle, attempt: Attempt, refresh: () => Promise<void>) {
+function actionsOf<Event>(handle: RemoteBranch<Event>, attempt: Attempt, refresh: () => Promise<void>) {
   return {
-    submit: (input?: Input, options?: SubmitOptions) => attempt(handle.submit(input, options)),
+    submit: (input?: Input, options: SubmitOptions = {}) => attempt<InputAnswer>(handle.submit(input, options)),
     stop: (runId: string | undefined, reason: string | undefined) =>
       attempt(handle.interrupt({ ...(runId !== undefined && { runId }), ...(reason !== undefined && { reason }) })),
     respond: (id: string, answer: JsonObject) => attempt(handle.respond(id, answer)),
@@ -174,7 +185,7 @@ function actionsOf(handle: BranchHandle, attempt: Attempt, refresh: () => Promis
 function questionOf(
   interaction: InteractionBody,
   respond: (id: string, answer: JsonObject) => Promise<ResponseAnswer>,
-): Question {
+): PendingInteraction {
   const answer = (given: JsonObject) => respond(interaction.id, given);
   const choice = (always: boolean | undefined): JsonObject => (always ? { choice: "always" } : {});
   return {
@@ -186,12 +197,19 @@ function questionOf(
   };
 }
 
+/** Siblings as the server defines them: a fork of a hidden branch, which is not in the list, has siblings too. */
 function siblingsOf(branches: readonly BranchSummary[], branchId: string): readonly BranchSummary[] {
   const byId = new Map(branches.map((branch) => [branch.id, branch]));
-  const nodes = branches.map(({ id, forkedFrom, forkedAtMessageId }) => ({
-    id,
-    ...(forkedFrom !== undefined && { parentId: forkedFrom }),
-    ...(forkedAtMessageId !== undefined && { forkMessageId: forkedAtMessageId }),
-  }));
-  return new BranchTree(nodes).siblingsOf(branchId).flatMap((id) => byId.get(id) ?? []);
+  const branch = byId.get(branchId);
+  if (!branch) return [];
+  const siblings = [branch];
+  // The source of a group comes first and lists the siblings of its own group: the index tells where to stop.
+  for (let i = branch.siblingIndex; i > 0; i--) {
+    const before = byId.get(siblings[0]!.previousSibling ?? "");
+    if (!before) break;
+    siblings.unshift(before);
+  }
+  for (let next = byId.get(branch.nextSibling ?? ""); next; next = byId.get(next.nextSibling ?? ""))
+    siblings.push(next);
+  return siblings;
 }

@@ -1,102 +1,104 @@
-// What an agent and a run can be told.
+// The options of agents and runs.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Redact } from "../base/redact.ts";
-import type { AgentStamp, NewMessage, Part, RunIdentity, TurnRequest } from "../events/index.ts";
+import type { AgentStamp, NewMessage, OwnEventTable, Part, RunIdentity, TurnRequest } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
 import type { Branch, Retention } from "../sessions/index.ts";
 import type { Tool, ToolSet } from "../tools/index.ts";
-import type { OutputChoice, OutputPlan } from "./output-plan.ts";
+import type { OutputChoice, OutputPlan } from "./structured-output/plan.ts";
 
-/** What begins a turn: a text, the parts of one message, or messages. Nothing resumes what was left open. */
+/** The input of a turn: a string, the parts of one message, or messages. Omit it to resume the open turn. */
 export type RunInput = string | readonly Part[] | readonly NewMessage[];
 
+/** Bounds of a run. */
 export interface Limits {
   /** Model calls in one turn (default 10). */
   readonly iterations: number;
-  /** Tools that run at the same time (default 8). */
+  /** Tools that run in parallel (default 8). */
   readonly parallelTools: number;
-  /** Tool calls of one message that are run (default 128); each further one is denied. */
+  /** Tool calls per message (default 128); any further call is denied. */
   readonly calls: number;
-  /** How long a question can be answered (default: no end). Its end is the interaction's `expiresAt`. */
+  /** How long a question can be answered (default: no limit). It ends at the interaction's `expiresAt`. */
   readonly answerMs?: number;
-  /** How long a turn may take, waiting included (default: no end). */
+  /** How long a turn may take, including waits (default: no limit). */
   readonly turnMs?: number;
 }
 
 export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128 };
 
-/** How a run asks for what its agent does not say, or says otherwise. */
+/** Overrides of the agent's options for one run. */
 export interface RunConfig extends ModelSettings {
   readonly model?: ModelChoice;
-  /** In place of the agent's. */
+  /** Replaces the agent's instructions. */
   readonly instructions?: string;
-  /** After the agent's. */
+  /** Appended to the agent's instructions. */
   readonly addInstructions?: string;
-  /** Beside the agent's. */
+  /** Added to the agent's tools. */
   readonly tools?: ToolSet;
   readonly toolChoice?: ToolChoice;
-  /** "ask" (default), or all calls that need permission are allowed, or denied. */
+  /** What happens to calls that need permission: ask (default), allow all, or deny all. */
   readonly permissionMode?: "ask" | "allow" | "deny";
   readonly limits?: Partial<Limits>;
-  /** Around the agent's: the first one is the outermost of all. */
+  /** Wraps the agent's middleware; the first one is the outermost. */
   readonly middleware?: readonly Middleware[];
-  /** Which reasoning goes back to the model: that of the turn (default), or all. */
+  /** Which reasoning is sent back to the model: the turn's (default), or all. */
   readonly sendReasoning?: "turn" | "all";
   /**
-   * Applies only where it is stricter than what holds otherwise: the stricter permission mode (allow < ask < deny), the
-   * lower limit. For options of somebody who may not loosen what the agent allows, such as a server's client.
+   * Applies only where it is stricter than the other options: the stricter permission mode (allow < ask < deny), the lower
+   * limit. For options from a caller that may not loosen the agent's limits, such as a server's client.
    */
   readonly tighten?: Tightening;
 }
 
-/** Bounds that a run can lower and never raise. */
+/** Limits that a run can lower but never raise. */
 export interface Tightening {
   readonly permissionMode?: "ask" | "allow" | "deny";
   readonly limits?: Partial<Limits>;
   readonly maxOutputTokens?: number;
 }
 
+/** Where a run takes place and how it differs from its agent. */
 export interface RunOptions<Output extends OutputChoice = OutputChoice, Context = unknown> {
   readonly sessionId?: string;
   readonly branchId?: string;
-  /** Instead of ids: a branch in hand. */
+  /** A loaded branch, instead of ids. */
   readonly branch?: Pick<Branch, "sessionId" | "id">;
   readonly config?: RunConfig;
   /** Interrupts the run. */
   readonly signal?: AbortSignal;
-  /** The answer is an object that fits; its value is the result's `output`. */
+  /** The schema of the answer; the result's `output` is the validated object. */
   readonly output?: Output;
   /**
-   * What to do with a question to a person: wait for the answer; "park" (give the branch back and end, to be resumed when
-   * the answer comes); "deny" (don't ask). By default it waits if anybody listens to the run, and otherwise doesn't ask.
+   * What to do with questions: "wait" for the answer; "park" (release the branch and end; the turn is resumed when the
+   * answer comes); "deny" (don't ask). Default: wait if anything listens to the run, otherwise deny.
    */
   readonly questions?: "wait" | "park" | "deny";
-  /** With "park": how long the answer of a client's tool is waited for first (default 0). Clients answer at once, or not at all. */
+  /** With "park": how long to wait for the result of a client tool before parking (default 0). */
   readonly clientGraceMs?: number;
-  /** A new input while the turn before waits for an answer: ends that turn (default), or is refused with `turn_open`. */
+  /** New input while the previous turn waits for an answer: ends that turn (default), or fails with `turn_open`. */
   readonly ifWaiting?: "supersede" | "refuse";
-  /** Kept with the turn. */
+  /** Stored with the turn. */
   readonly metadata?: JsonObject;
-  /** What tools and hooks need to know of this run, as JSON; checked by the agent's `context` schema and kept with the turn. */
+  /** JSON for tools and hooks of this run; validated by the agent's `context` schema and stored with the turn. */
   readonly context?: Context;
-  /** The person or program that asks (default `identity.user`); kept with the turn. */
+  /** The person or program that starts the run (default `identity.user`); stored with the turn. */
   readonly by?: string;
-  /** Tenant, user and scopes of who asks; kept with the turn. */
+  /** Tenant, user and scopes of the caller; stored with the turn. */
   readonly identity?: RunIdentity;
 }
 
-/** Named positions of a branch, taken while it runs. */
+/** Which checkpoints a run saves, and how tool results are written. */
 export interface Durable {
-  /** When one is taken by itself (default "per-turn"). */
+  /** When checkpoints are saved automatically (default "per-turn"). */
   readonly checkpoints?: "per-turn" | "per-iteration" | "manual";
-  /** Which ones stay (default the latest only). */
+  /** Which checkpoints are kept (default: the latest only). */
   readonly retention?: Retention;
-  /** Whether each tool result is written as it arrives (default), or all of a batch together. */
+  /** Whether each tool result is written as it arrives (default), or a batch's results together. */
   readonly pendingWrites?: boolean;
 }
 
@@ -107,25 +109,29 @@ export interface AgentSettings {
   /** From 0 to 1; spreads retries. */
   readonly random: () => number;
   readonly hub: Hub;
+  /** The event types that the program defined. */
+  readonly events: OwnEventTable;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly persistAfterTurn: boolean;
+  /** Whether prompts carry hints for the provider's cache. */
+  readonly promptCaching: boolean;
   readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;
-  /** Takes secrets out of the texts of errors. */
+  /** Removes secrets from error messages. */
   readonly redact: Redact;
   /** Aborted when the agent is about to close: from then on its runs wait for no answer, but are handed over. */
   readonly leaving: AbortSignal;
 }
 
-/** Background work of an agent: it is waited for, or called off, when the agent closes. */
+/** Background work of an agent, which is awaited or cancelled when the agent closes. */
 export interface Tasks {
   readonly signal: AbortSignal;
   track(task: Promise<void>): void;
 }
 
-/** One run's own: the agent's settings with the run's laid over them. */
+/** The settings of one run: the agent's, overridden by the run's. */
 export interface RunPlan extends AgentSettings {
   readonly model: LanguageModel;
   readonly instructions?: string;
@@ -143,7 +149,7 @@ export interface RunPlan extends AgentSettings {
   readonly settings: ModelSettings;
   readonly output?: OutputPlan;
   readonly questions?: "wait" | "park" | "deny";
-  /** What the run's caller said, and a turn that it takes up records anew. */
+  /** The caller's own options, which a resumed turn records again. */
   readonly request?: TurnRequest;
   /** How the turn is asked: what it kept, with the caller's own over it. A new turn records it. */
   readonly wholeRequest?: TurnRequest;
@@ -178,7 +184,6 @@ function isObject(value: unknown): boolean {
 }
 
 function badInput(): BoughError {
-  const sentence =
-    "A run's input is a text, a list of parts or a list of messages, and says something; without any, it resumes.";
+  const sentence = "A run's input must be a non-empty string, list of parts or list of messages; omit it to resume.";
   return new BoughError("invalid_argument", sentence);
 }

@@ -1,9 +1,11 @@
-// Emit: the only exit of a run. What happens leaves through here, with its address: to whoever iterates the run, to
-// the agent's subscribers, and to other processes.
-//   E1. Kept events are emitted after the store has acknowledged them, in the order of the log.
-//   E2. Nothing is built for nobody: without a reader, without subscribers and without other processes that could ask, a
-//       live event costs three comparisons.
-//   E3. run-end is the last live event: work that was abandoned shows nothing any more. Facts still come through.
+// Emit: the only exit of a run. What happens leaves through here, with its address: to the run's reader, to the
+// agent's subscribers, and to other processes.
+//   Emit-1. Kept events are emitted after the store has acknowledged them, in the order of the log.
+//   Emit-2. Nothing is built in vain: without a reader, without subscribers and without other processes that could ask, a
+//       live event costs four comparisons.
+//   Emit-3. run-end is the last live event: work that was abandoned shows nothing any more. Facts still come through.
+//   Emit-4. What a child run emits also reaches the readers of the run that started it, with the child's own address. Other
+//       processes see it through the child's own sender.
 
 import type { Clock } from "../base/clock.ts";
 import type { Mailbox } from "../base/mailbox.ts";
@@ -16,9 +18,11 @@ import {
   type LiveEvent,
   type LiveType,
   liveEvent,
+  type OwnEventTable,
   type Routing,
   type UnknownFact,
 } from "../events/index.ts";
+import { presentOwn } from "../events/present-own.ts";
 import type { Hub, LiveSender } from "../live/index.ts";
 
 /** A stretch of a run in its trace. */
@@ -27,12 +31,25 @@ export interface Span {
   readonly parentSpanId?: string;
 }
 
-/** What a stretch is while nobody listens. */
+/** The span while nothing listens. */
 const unseen: Span = { spanId: "0".repeat(16) };
+
+export interface EmitterOptions {
+  readonly mailbox: Mailbox<BoughEvent>;
+  readonly hub: Hub;
+  readonly clock: Clock;
+  /** The event types of the program. */
+  readonly events: OwnEventTable;
+  readonly routing: Routing;
+  /** The emitter of the run that started this one (Emit-4). */
+  readonly parent?: Emitter | undefined;
+}
 
 export class Emitter {
   readonly #mailbox: Mailbox<BoughEvent>;
   readonly #hub: Hub;
+  /** The event types of the program: whoever iterates the run sees them under their own names. */
+  readonly #events: OwnEventTable;
   readonly #clock: Clock;
   #routing: Routing & { turnId?: string };
   #spans = 0;
@@ -41,10 +58,14 @@ export class Emitter {
   #isOver = false;
   /** Where other processes can see the run. */
   #sender: LiveSender | undefined;
+  /** The emitter of the run that started this one. */
+  readonly #parent: Emitter | undefined;
 
-  constructor(options: { mailbox: Mailbox<BoughEvent>; hub: Hub; clock: Clock; routing: Routing }) {
+  constructor(options: EmitterOptions) {
+    this.#events = options.events;
     this.#mailbox = options.mailbox;
     this.#hub = options.hub;
+    this.#parent = options.parent;
     this.#clock = options.clock;
     this.#routing = options.routing;
   }
@@ -60,7 +81,7 @@ export class Emitter {
     if (this.isHeard) this.#trace();
   }
 
-  /** Trace and span of the turn; made when somebody is there to see them. */
+  /** Trace and span of the turn; made when something listens. */
   #trace(): void {
     const { turnId = "", runId = turnId } = this.#routing;
     this.#routing = { ...this.#routing, traceId: hexOf(turnId, 32), spanId: hexOf(runId, 16) };
@@ -82,12 +103,13 @@ export class Emitter {
   }
 
   get isHeard(): boolean {
-    return !this.#mailbox.isLeft || this.#hub.isHeard || this.#sender !== undefined;
+    return !this.#mailbox.isLeft || this.#hub.isHeard || this.#sender !== undefined || this.#parent?.isHeard === true;
   }
 
-  /** Whether somebody reads such events now: what is dear to make is not made for those who may come later. */
+  /** Whether such events have a reader now: expensive ones are not built for readers that may come later. */
   isWatched(type: LiveType): boolean {
-    return (this.#mailbox.isTaken && !this.#mailbox.isLeft) || this.#hub.hears(type);
+    const isRead = this.#mailbox.isTaken && !this.#mailbox.isLeft;
+    return isRead || this.#hub.hears(type) || this.#parent?.isWatched(type) === true;
   }
 
   live(draft: LiveDraft, span?: Span): void {
@@ -113,7 +135,7 @@ export class Emitter {
     return { ...event, at, text: draft.text } as LiveEvent;
   }
 
-  /** The end of the run (E3). */
+  /** The end of the run (Emit-3). */
   end(draft: LiveDraft<"run-end">): void {
     this.live(draft);
     this.#isOver = true;
@@ -131,10 +153,19 @@ export class Emitter {
   }
 
   #send(event: BoughEvent): void {
-    // E3: a task that ends later is told to subscribers only.
-    if (!this.#isOver || event.type === "run-end") this.#mailbox.push(event);
+    // Emit-3: a task that ends later is told to subscribers only.
+    if (!this.#isOver || event.type === "run-end") this.#mailbox.push(presentOwn(this.#events, event));
     if (this.#hub.isHeard) this.#hub.publish(event);
     // Kept until it is sent.
     this.#sender?.note({ ...event });
+    if (this.#parent) this.#parent.#pass(event, [this.#hub]);
+  }
+
+  /** Emit-4. `told` are the hubs that have the event: an agent that starts itself has one for all its runs. */
+  #pass(event: BoughEvent, told: Hub[]): void {
+    // Emit-3: nothing after this run's own end. Each reader gets its own: what one does to it is seen by no other.
+    if (!this.#isOver) this.#mailbox.push({ ...event });
+    if (this.#hub.isHeard && !told.includes(this.#hub)) this.#hub.publish(event);
+    if (this.#parent) this.#parent.#pass(event, [...told, this.#hub]);
   }
 }

@@ -4,10 +4,10 @@
 import { AbortReason } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 
-/** What an interruption says that gives no reason. */
+/** The reason of an interruption without one. */
 export const defaultReason = "interrupted";
 
-/** A caller wants it to stop. */
+/** A caller interrupted the run. */
 export class Interrupted extends AbortReason {
   readonly reason: string;
 
@@ -17,10 +17,16 @@ export class Interrupted extends AbortReason {
   }
 }
 
-/** Why a turn is parked that could go on. */
+/** The reason of a parked turn that could continue. */
 export const handedOver = "handed-over";
 
-/** The turn is left open for another run: a question waits for an answer, or this process is about to close. */
+/** Why a turn is parked of which a call waits for a child that is parked itself. */
+export const childParked = "child";
+
+/**
+ * The turn is left open for another run: a question waits for an answer, a child is parked, or this process is about to
+ * close. Anything that a call waits for may reject with it.
+ */
 export class Parked extends AbortReason {
   readonly reason: string;
 
@@ -30,12 +36,12 @@ export class Parked extends AbortReason {
   }
 }
 
-/** The branch belongs to another run now: nothing can be written any more. */
+/** Another run now holds the branch, so this one can write nothing more. */
 export class Lost extends AbortReason {
   readonly error: unknown;
 
   constructor(error: unknown) {
-    super("The branch belongs to another run now.", { cause: error });
+    super("Another run now holds the branch.", { cause: error });
     this.error = error;
   }
 }
@@ -43,7 +49,7 @@ export class Lost extends AbortReason {
 /** The run is over. One for all runs: it is made for each otherwise, with a stack that no caller looks at. */
 export const ended = new Interrupted("ended");
 
-/** A run that was called off before it had a turn: nothing was written, so there is nothing to end or to resume. */
+/** A run that was cancelled before it had a turn: nothing was written, so there is nothing to end or to resume. */
 export function notBegun(): BoughError {
-  return new BoughError("aborted", "The run was called off before its turn began.");
+  return new BoughError("aborted", "The run was cancelled before its turn began.");
 }

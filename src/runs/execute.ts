@@ -6,14 +6,15 @@ import type { NewMessage } from "../events/index.ts";
 import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
-import { ActiveTurn } from "./active-turn.ts";
-import { complete, endBy, errorOf, failureOf, type RunResult } from "./close.ts";
+import type { ParentRun, SpawnChild } from "./children.ts";
 import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
 import { ended, Interrupted, Lost } from "./endings.ts";
-import { loop } from "./loop.ts";
-import { type OpenedTurn, type OpenRequest, openTurn } from "./open.ts";
 import type { RunControl } from "./run.ts";
+import { ActiveTurn } from "./turn/active-turn.ts";
+import { complete, endBy, errorOf, failureOf, type RunResult } from "./turn/close.ts";
+import { loop } from "./turn/loop.ts";
+import { beginOrResume, type OpenedTurn, type OpenRequest } from "./turn/open.ts";
 
 export interface Execution {
   readonly context: Context;
@@ -22,29 +23,36 @@ export interface Execution {
   readonly ref: BranchRef;
   readonly input: readonly NewMessage[] | undefined;
   readonly control: RunControl;
+  /** The run that this one is a child of. */
+  readonly parent?: ParentRun | undefined;
+  /** Starts children for calls of this run. */
+  readonly spawnChild?: SpawnChild | undefined;
 }
 
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, settings, planFor, ref, input, control } = execution;
+  const { context, settings, planFor, ref, input, control, parent } = execution;
   const { controller, runId, mailbox } = control;
-  const { stamp: agent, hub, clock, leaseMs } = settings;
-  const emitter = new Emitter({ mailbox, hub, clock, routing: { ...ref, runId, agent } });
+  const { stamp: agent, hub, clock, leaseMs, events } = settings;
+  const routing = { ...ref, runId, agent };
+  const emitter = new Emitter({ mailbox, hub, clock, events, routing, parent: parent?.emitter });
   let sender: LiveSender | undefined;
   let isAwaited = true;
   try {
     const stamp = { runId, agentId: agent.id, leaseMs };
     const request = { context, ref, ...stamp, emitter, signal: controller.signal, planFor };
-    const opened = await openTurn({ ...request, input });
+    const opened = await beginOrResume({ ...request, input });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
     if (sender) emitter.sendTo(sender);
-    emitter.enterTurn(opened.held.turnId);
+    const { turnId } = opened.held;
+    emitter.enterTurn(turnId);
+    control.begun({ ...ref, turnId });
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
     const first = await work(execution, opened, emitter);
     let { result } = first;
-    // An answer that came while another call still ran found the branch held, so nobody else goes on with the turn.
+    // An answer that came while another call still ran found the branch held, so no other process resumes the turn.
     while (isAnswered(result)) {
-      const again = await openTurn({ ...request, input: undefined }).catch(unlessTaken);
+      const again = await beginOrResume({ ...request, input: undefined }).catch(unlessTaken);
       if (!again) break;
       ({ result } = await work(execution, again, emitter));
     }
@@ -65,25 +73,25 @@ function isAnswered({ status, reason, interactions = [] }: RunResult): boolean {
   return status === "parked" && reason === "question" && interactions.length === 0;
 }
 
-/** Somebody else took the turn up meanwhile, perhaps to its end. */
+/** Another run resumed the turn meanwhile, perhaps to its end. */
 function unlessTaken(error: unknown): undefined {
   if (!BoughError.is(error, "run_active") && !BoughError.is(error, "nothing_to_resume")) throw error;
 }
 
 interface Worked {
   readonly result: RunResult;
-  /** Whether somebody was given the run's signal who may still wait for it. */
+  /** Whether the run's signal was handed out to code that may still wait for it. */
   readonly isAwaited: boolean;
 }
 
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
-  const { context, control } = execution;
+  const { context, control, spawnChild } = execution;
   const { plan } = opened;
   const { signal } = control.controller;
   opened.state.begin();
   const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
   const abort = (reason: unknown) => control.controller.abort(reason);
-  const turn = new ActiveTurn({ ...opened, context, emitter, signal, isListenedTo, abort });
+  const turn = new ActiveTurn({ ...opened, context, emitter, signal, isListenedTo, abort, spawnChild });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
   if (turnMs !== undefined) void limitTime(turn, control.controller, turnMs);

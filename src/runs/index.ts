@@ -1,7 +1,6 @@
 // Runs: one execution on a branch, from input to end.
 
-export { type CallOwner, currentCall, followCalls } from "./call-owner.ts";
-export type { RunResult } from "./close.ts";
+export { type CallOwner, currentCall, followCalls } from "./calls/call-owner.ts";
 export {
   type AgentSettings,
   type Durable,
@@ -17,7 +16,9 @@ export {
 } from "./config.ts";
 export { execute } from "./execute.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
-export type { KeptTurn } from "./open.ts";
+export { findInterrupted, findLeft, type InterruptedRun } from "./recovery/find.ts";
+export { Sweeper } from "./recovery/sweeper.ts";
+export { Run, type RunControl, type RunStart } from "./run.ts";
 export {
   type OutputChoice,
   type OutputOf,
@@ -26,7 +27,6 @@ export {
   outputSpecs,
   outputToolChoice,
   planOutput,
-} from "./output-plan.ts";
-export { findInterrupted, findLeft, type InterruptedRun } from "./recovery.ts";
-export { Run, type RunControl } from "./run.ts";
-export { Sweeper } from "./sweeper.ts";
+} from "./structured-output/plan.ts";
+export type { RunResult } from "./turn/close.ts";
+export type { KeptTurn } from "./turn/open.ts";

@@ -1,31 +1,33 @@
-// Interrupting from anywhere: the process that works on a turn is told through the log; a turn that nobody works on is
-// ended here.
+// Interrupting from any process: an active run gets the request through the log; a turn without an active run is ended
+// here.
 
 import { BoughError } from "../base/errors.ts";
+import { interruptRequested, turnEnded } from "../events/drafts.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
 import { findHolder, whileFree } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { defaultReason } from "./endings.ts";
 
-/** What came of asking for an interruption. */
+/** The outcome of an interrupt request. */
 export interface InterruptOutcome {
   /**
-   * "accepted": the run stops as soon as its process hears of it, or its turn, that nobody worked on, is ended.
+   * "accepted": the run stops as soon as its process reads the request; a turn without an active run is ended at once.
    * "already_terminal": the run is over. "active_run_mismatch": another run than the one named is active.
    */
   readonly outcome: "accepted" | "already_terminal" | "no_active_run" | "active_run_mismatch";
-  /** The run that was interrupted, is over, or is active instead. */
+  /** The run that was interrupted, has already ended, or is active instead. */
   readonly runId?: string;
 }
 
+/** Which run to interrupt, and why. */
 export interface InterruptRequest {
-  /** Interrupt this run and no other; by default whichever is active. */
+  /** Interrupt only this run (default: the active one). */
   readonly runId?: string;
   readonly reason?: string;
 }
 
-/** Interrupts what works on a branch in some other process, or what was left open there. */
+/** Interrupts the run that is active on a branch in another process, or ends the branch's open turn. */
 export async function interruptRun(
   context: Context,
   ref: BranchRef,
@@ -53,20 +55,17 @@ function refusalOf({ open, turns, staged }: BranchView, runId: string | undefine
   return active === undefined ? { outcome: "no_active_run" } : { outcome: "active_run_mismatch", runId: active };
 }
 
-/** Ends the turn of a run that nobody works on; false when somebody does, or when it is another's by now. */
+/** Ends the turn of a run that is no longer active; false if it is active, or if another run has the turn by now. */
 async function endLeft(
   context: Context,
   ref: BranchRef,
   runId: string,
   { reason = defaultReason }: InterruptRequest,
 ): Promise<boolean> {
-  const { ids, clock } = context;
   try {
-    const written = await whileFree(context, ref, ({ open }) => {
-      if (open?.runs.at(-1)?.runId !== runId) return [];
-      const stamp = { id: ids.next(), at: clock.now() };
-      return [{ ...stamp, type: "turn.ended", turnId: open.id, status: "interrupted", reason }];
-    });
+    const written = await whileFree(context, ref, ({ open }) =>
+      open?.runs.at(-1)?.runId === runId ? [turnEnded(context, open.id, { status: "interrupted", reason })] : [],
+    );
     return written !== undefined;
   } catch (error) {
     if (BoughError.is(error, "run_active")) return false;
@@ -74,17 +73,15 @@ async function endLeft(
   }
 }
 
-/** Writes the request where the run finds it; false when something else was written first: perhaps the turn's end. */
+/** Writes the request to the log, where the run reads it; false when another write, perhaps the turn's end, came first. */
 async function ask(
-  { journal, ids, clock }: Context,
+  context: Context,
   ref: BranchRef,
   expectedSeq: number,
   { runId, reason }: InterruptRequest & { runId: string },
 ): Promise<boolean> {
-  const stamp = { id: ids.next(), at: clock.now() };
-  const draft = { ...stamp, type: "interrupt.requested", runId, ...(reason !== undefined && { reason }) } as const;
   try {
-    await journal.append(ref, [draft], { expectedSeq });
+    await context.journal.append(ref, [interruptRequested(context, { runId, reason })], { expectedSeq });
     return true;
   } catch (error) {
     if (BoughError.is(error, "sequence_conflict")) return false;

@@ -1,4 +1,4 @@
-// A model that says what a script says: for tests, and for demos without a key. It is no model.
+// A deterministic model that follows a script: for tests, and for demos without a key. It calls no real model.
 
 export {
   type Script,

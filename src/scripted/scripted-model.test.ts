@@ -34,7 +34,7 @@ describe("scriptedModel", () => {
       [{ type: "text", text: "hi" }],
       [{ type: "text", text: "again" }],
     ]);
-    await expect(hear(model)).rejects.toThrow("no reply for call 3");
+    await expect(hear(model)).rejects.toThrow("no reply for model call 3");
   });
 
   test("a function finds the reply from the prompt and the number of the call", async () => {

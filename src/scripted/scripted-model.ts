@@ -2,50 +2,53 @@ import type { Clock } from "../base/clock.ts";
 import type { Json } from "../base/json.ts";
 import type { LanguageModel, PromptMessage, Usage } from "../models/index.ts";
 
-/** What a scripted model answers: a text, or more than that. */
+/** A reply of a scripted model: text, or an object for calls and errors. */
 export type ScriptedReply = string | ScriptedAnswer;
 
+/** A reply of a scripted model, with everything that it can have. */
 export interface ScriptedAnswer {
   readonly reasoning?: string;
   readonly text?: string;
-  /** A text as input is passed on as it is, so that it can be no JSON. */
+  /** Tool calls. A string as input is passed unchanged, so that it can be invalid JSON. */
   readonly calls?: readonly { readonly name: string; readonly input: Json; readonly id?: string }[];
-  /** Thrown after everything else was said; by the call itself when there is nothing to say. */
+  /** Thrown after the other parts; without any, the call itself throws it. */
   readonly error?: unknown;
-  /** Ends the stream after so many parts, with no finish part. */
+  /** Ends the stream after this many parts, without a finish part. */
   readonly cutAfter?: number;
   readonly finishReason?: string;
   readonly usage?: Usage;
 }
 
-/** The replies in order, or a function that finds one. */
+/** The replies in order, or a function that returns one. */
 export type Script =
   | readonly ScriptedReply[]
   | ((prompt: readonly PromptMessage[], callIndex: number) => ScriptedReply | Promise<ScriptedReply>);
 
+/** How a scripted model speaks. */
 export interface ScriptedModelOptions {
   readonly specificationVersion?: "v3" | "v4";
-  /** Into how many deltas a text is cut (default 4). */
+  /** The number of deltas a text is split into (default 4). */
   readonly chunks?: number;
-  /** Waited before each part, by `sleep` (default 0). */
+  /** The delay before each part, through `sleep` (default 0). */
   readonly delayMs?: number;
-  /** A clock's; without it nothing is waited for. */
+  /** A clock's `sleep`; without it there are no delays. */
   readonly sleep?: Clock["sleep"];
 }
 
-/** The options a scripted model was called with, as the provider specification has them. */
+/** The options of one call, as the provider specification defines them. */
 export interface ScriptedCall {
   readonly prompt: readonly PromptMessage[];
   readonly abortSignal?: AbortSignal;
   readonly [option: string]: unknown;
 }
 
+/** A model that follows a script and records its calls. */
 export interface ScriptedModel extends LanguageModel {
-  /** What it was called with, call by call. */
+  /** The options of each call so far. */
   readonly calls: readonly ScriptedCall[];
 }
 
-/** A deterministic model for tests and for demos without a key: it says what the script says. */
+/** A deterministic model for tests and for demos without a key: it replies as scripted. */
 export function scriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   const calls: ScriptedCall[] = [];
   return {
@@ -57,7 +60,7 @@ export function scriptedModel(script: Script, options: ScriptedModelOptions = {}
       call.abortSignal?.throwIfAborted();
       const index = calls.push(call) - 1;
       const reply = typeof script === "function" ? await script(call.prompt, index) : script[index];
-      if (reply === undefined) throw new Error(`The script has no reply for call ${index + 1}.`);
+      if (reply === undefined) throw new Error(`The script has no reply for model call ${index + 1}.`);
       const answer = typeof reply === "string" ? { text: reply } : reply;
       const parts = partsOf(answer, call.prompt.length, options.chunks ?? 4);
       if (answer.error !== undefined && parts.length === 1) throw answer.error;
@@ -90,7 +93,7 @@ function addBlock(parts: object[], type: "text" | "reasoning", text: string | un
   parts.push({ type: `${type}-end`, id: type });
 }
 
-/** Cuts a text into at most so many pieces. */
+/** Splits a text into at most `count` pieces. */
 function pieces(text: string, count: number): string[] {
   const size = Math.max(1, Math.ceil(text.length / count));
   const cut: string[] = [];
@@ -104,7 +107,11 @@ function finishPart(answer: ScriptedAnswer): object {
     type: "finish",
     finishReason: { unified: answer.finishReason ?? (answer.calls?.length ? "tool-calls" : "stop"), raw: undefined },
     usage: {
-      inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedInputTokens },
+      inputTokens: {
+        total: usage.inputTokens,
+        cacheRead: usage.cachedInputTokens,
+        cacheWrite: usage.cacheWriteTokens,
+      },
       outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens },
     },
   };

@@ -1,62 +1,62 @@
-// Who asks. There is one way in for every route and the socket: a function from a request to an identity.
+// Authentication. Every route and the socket use one function from a request to an identity.
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { base64url } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Identity } from "../base/identity.ts";
+import { sha256, sha256Hex } from "../base/sha256.ts";
 import { scopes, tokenSubprotocol } from "../wire/index.ts";
 
 export type { Identity };
 
-/** Finds out who asks; nothing means that nobody may. Asked again while a stream is open, so that a revoked key ends it. */
+/** Returns the identity of a request, or undefined to refuse it. Called again while a stream is open, so that a revoked key ends it. */
 export type Authenticate = (request: Request) => Identity | undefined | Promise<Identity | undefined>;
 
-/** 256 bits of chance, as text that stands in a URL. */
+/** A random 256-bit token that can be used in a URL. */
 export function randomToken(): string {
-  return randomBytes(32).toString("base64url");
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** What is wrong with a token that is no token; it goes into a header and must not be guessed. */
+/** Why a token is invalid, if it is: it is sent in a header and must not be guessable. */
 export function tokenFault(token: string): string | undefined {
   if (/^[\x21-\x7e]{16,}$/.test(token)) return undefined;
-  return "A token has at least 16 characters, all of them ASCII and none a space.";
+  return "A token must have at least 16 characters, all printable ASCII without spaces.";
 }
 
-/** Throws for a token that lets in others than those who were given it. */
+/** Throws for an invalid token. */
 export function checkToken(token: string): void {
   const fault = tokenFault(token);
   if (fault !== undefined) throw new BoughError("invalid_argument", fault);
 }
 
-/** The token or key of a request: `Authorization: Bearer`, or `x-api-key`. */
+/** The token or API key of a request, from `Authorization: Bearer` or `x-api-key`. */
 export function credentialOf(request: Request): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   return bearer ?? request.headers.get("x-api-key") ?? undefined;
 }
 
-/** Everything, for whoever has the token. */
+/** Authenticates by one token, which has all scopes. */
 export function tokenAuth(token: string): Authenticate {
-  const expected = digest(token);
+  const expected = sha256(token);
   return (request) => {
     const given = credentialOf(request);
-    // Digests have one length, so that the comparison tells nothing of it.
-    if (given === undefined || !timingSafeEqual(digest(given), expected)) return undefined;
+    if (given === undefined || !isSame(sha256(given), expected)) return undefined;
     return { tenant: "", scopes, credential: "token" };
   };
 }
 
-/** A new API key, and its hash: the only thing to store. */
+/** Creates an API key and its hash. Store only the hash. */
 export function createApiKey(): { key: string; hash: string } {
   const key = `bough_${randomToken()}`;
   return { key, hash: hashApiKey(key) };
 }
 
-/** How an API key is stored. A key has 256 bits of chance, so that one SHA-256 can't be guessed back. */
+/** The hash of an API key, for storing it. A key has 256 random bits, so a single SHA-256 can't be reversed. */
 export function hashApiKey(key: string): string {
-  return digest(key).toString("hex");
+  return sha256Hex(key);
 }
 
 /**
- * Authentication by API keys of which only the hashes are known.
+ * Authenticates by API keys of which only the hashes are stored.
  *
  * @example
  * createServer({ agents, store, auth: apiKeys((hash) => keys.get(hash)) });
@@ -68,13 +68,13 @@ export function apiKeys(find: (hash: string) => Identity | undefined | Promise<I
   };
 }
 
-/** The first digits of the hash name the key in the audit log, unless it has a label of its own. */
+/** The first digits of the hash name the key in the audit log, unless the identity has a label. */
 async function labelled(find: Parameters<typeof apiKeys>[0], hash: string): Promise<Identity | undefined> {
   const identity = await find(hash);
   return identity && { credential: hash.slice(0, 12), ...identity };
 }
 
-/** A browser can't set headers on a WebSocket: the token comes as a subprotocol, and is a header from here on. */
+/** A browser can't set headers on a WebSocket: it sends the token as a subprotocol, which becomes a header here. */
 export function liftSocketToken(headers: Headers): void {
   const offered = (headers.get("sec-websocket-protocol") ?? "").split(",").map((each) => each.trim());
   const carrier = offered.find((each) => each.startsWith(tokenSubprotocol));
@@ -84,6 +84,9 @@ export function liftSocketToken(headers: Headers): void {
   headers.delete("sec-websocket-protocol");
 }
 
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+/** Compares digests of equal length in constant time. */
+function isSame(one: Uint8Array, two: Uint8Array): boolean {
+  let difference = 0;
+  for (let i = 0; i < two.length; i++) difference |= one[i]! ^ two[i]!;
+  return difference === 0;
 }

@@ -1,4 +1,4 @@
-// Reading what a request says: never more than is allowed, whatever it claims about its length.
+// Reads request bodies: never more than the limit, whatever length the request claims.
 
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
@@ -9,11 +9,11 @@ import { Refusal } from "./refusal.ts";
 
 const forbiddenKeys = new Set(["__proto__"]);
 
-/** The bytes of the body, counted as they come; `limit_exceeded` as soon as there are too many. */
+/** The bytes of the body, counted as they arrive; throws `limit_exceeded` as soon as there are too many. */
 export async function readBytes(request: Request, limit: number, held: HeldBytes): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity")
-    throw new Refusal("media_type_refused", "Bodies are not compressed.");
+    throw new Refusal("media_type_refused", "Compressed request bodies are not supported.");
   const claimed = Number(request.headers.get("content-length") ?? 0);
   if (claimed > limit) throw tooLarge(limit);
   held.check(claimed);
@@ -44,7 +44,7 @@ export async function readBytes(request: Request, limit: number, held: HeldBytes
   return bytes;
 }
 
-/** The JSON body as the schema wants it. Only `application/json` is taken: what a foreign page's form can send is not that. */
+/** The JSON body, validated by the schema. Only `application/json` is accepted, which a foreign page's form can't send. */
 export async function readJson(
   request: Request,
   schema: v.GenericSchema,
@@ -52,18 +52,23 @@ export async function readJson(
 ): Promise<unknown> {
   const bytes = await readBytes(request, options.limit, options.held);
   if (bytes.length === 0 && options.optional) return parse(schema, {});
-  const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
-  if (type !== "application/json") throw new Refusal("media_type_refused", "The body must be application/json.");
-  return parse(schema, parseJson(decodeText(bytes), options.depth));
+  return parse(schema, jsonOf(request, bytes, options.depth));
 }
 
-/** A JSON text, not too deep, without keys that change what an object is. */
+/** Parses the bytes of a request body as JSON. */
+export function jsonOf(request: Request, bytes: Uint8Array, depth: number): unknown {
+  const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+  if (type !== "application/json") throw new Refusal("media_type_refused", "The body must be application/json.");
+  return parseJson(decodeText(bytes), depth);
+}
+
+/** Parses JSON; refuses deep nesting and keys such as `__proto__`. */
 export function parseJson(text: string, depth: number): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Refusal("invalid_argument", "The body is not JSON.");
+    throw new Refusal("invalid_argument", "The body is not valid JSON.");
   }
   checkJson(value, "The body", { depth, forbidden: forbiddenKeys });
   return value;
@@ -75,11 +80,12 @@ export function parse<S extends v.GenericSchema>(schema: S, value: unknown): v.I
   throw new BoughError("invalid_argument", issueText(result.issues));
 }
 
-/** The query as the schema wants it; a key that comes twice is refused. */
+/** The query, validated by the schema; a repeated key is refused. */
 export function readQuery(url: URL, schema: v.GenericSchema): unknown {
   const query: Record<string, string> = Object.create(null);
   for (const [key, value] of url.searchParams) {
-    if (key === "__proto__" || key in query) throw new Refusal("invalid_argument", "The query is not valid.");
+    if (key === "__proto__" || key in query)
+      throw new Refusal("invalid_argument", "The query repeats a parameter, or has one named __proto__.");
     query[key] = value;
   }
   return parse(schema, { ...query });
@@ -89,12 +95,12 @@ function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Refusal("invalid_argument", "The body is not UTF-8.");
+    throw new Refusal("invalid_argument", "The body is not valid UTF-8.");
   }
 }
 
 function endedEarly(): never {
-  throw new Refusal("invalid_argument", "The body ended early.");
+  throw new Refusal("invalid_argument", "The body is incomplete.");
 }
 
 function tooLarge(limit: number): Refusal {

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { branchBody } from "../sessions/bodies.ts";
 import { placeBranch } from "../sessions/branch.ts";
 import { findBranches, type UnplacedBranches } from "../sessions/branches.ts";
 import { createContext } from "../sessions/context.ts";
 import { Sessions } from "../sessions/index.ts";
 import { memoryStore } from "../stores/memory/index.ts";
-import { branchBody, branchPage, treeBody } from "./branch-pages.ts";
+import { branchPage, treeBody } from "./branch-pages.ts";
 
 async function givenSession() {
   const store = memoryStore();
@@ -100,5 +101,5 @@ test("a tree that is too deep to be written is refused, and any other is not", a
   const tree = JSON.stringify(treeBody(await givenChain(499)));
   expect(tree.match(/"forks"/g)).toHaveLength(500);
   const deeper = await givenChain(500);
-  expect(() => treeBody(deeper)).toThrow(/list them/);
+  expect(() => treeBody(deeper)).toThrow(/paged list of branches/);
 });

@@ -1,47 +1,20 @@
-// Branches in answers. What one answer holds is bounded, however many branches there are and whatever is said about them.
+// Branches in responses. The size of a response is bounded, however many branches there are and however large their metadata.
 
 import { BoughError } from "../base/errors.ts";
 import { type BranchRecord, decodeCursor, encodeCursor } from "../log/index.ts";
+import { branchSummary } from "../sessions/bodies.ts";
 import { placeBranch } from "../sessions/branch.ts";
 import type { UnplacedBranches } from "../sessions/branches.ts";
-import type { PlacedBranch } from "../sessions/index.ts";
-import type { BranchBody, BranchListBody, BranchSummary, TreeBody } from "../wire/index.ts";
-import { branchInfoBody } from "./pictures.ts";
+import type { BranchListBody, BranchSummary, TreeBody } from "../wire/index.ts";
 
 const defaultPage = 50;
-/** A page ends with the branch that reaches this many characters. */
+/** A page ends with the branch at which it reaches this many characters. */
 const pageLength = 1024 * 1024;
-/** How many ancestors and how many children an answer names. */
-const mostNamed = 1000;
-/** How deep a tree may be for everybody to read it: JSON deeper than a stack can't be written. */
+/** The maximum depth of a tree: clients must be able to parse it, and deeper JSON overflows the stack. */
 const deepestTree = 500;
 const treeLength = 4 * 1024 * 1024;
 
-/** A branch among others: how many children it has, but not which. */
-function branchSummary(branch: PlacedBranch): BranchSummary {
-  const { totalForks, siblingIndex, totalSiblings, previousSibling, nextSibling } = branch;
-  return {
-    ...branchInfoBody(branch),
-    totalForks,
-    siblingIndex,
-    totalSiblings,
-    ...(previousSibling !== undefined && { previousSibling }),
-    ...(nextSibling !== undefined && { nextSibling }),
-  };
-}
-
-/** One branch with its place; of many ancestors the nearest are named, of many children the oldest. */
-export function branchBody(branch: PlacedBranch): BranchBody {
-  const { ancestors, children } = branch;
-  return {
-    ...branchSummary(branch),
-    totalAncestors: ancestors.length,
-    ancestors: ancestors.slice(-mostNamed),
-    children: children.slice(0, mostNamed),
-  };
-}
-
-/** The page after a cursor; a cursor whose branch is gone leads to those created since. */
+/** The page after a cursor. If the cursor's branch was deleted, the page continues with branches created after it. */
 export function branchPage(
   { records, tree }: UnplacedBranches,
   { limit = defaultPage, cursor }: { limit?: number; cursor?: string },
@@ -75,10 +48,10 @@ export function treeBody({ records, tree }: UnplacedBranches): TreeBody[] {
   for (const record of records) {
     const body = { ...branchSummary(placeBranch(record, tree)), forks: [] };
     // A branch is created after the one it was forked from.
-    const parent = record.parent && nodes.get(record.parent.branchId);
+    const parent = nodes.get(tree.parentOf(record.branchId) ?? "");
     const depth = parent ? parent.depth + 1 : 1;
     length += JSON.stringify(body).length;
-    if (depth > deepestTree) throw tooLarge(`More than ${deepestTree} branches are forks of each other`, deepestTree);
+    if (depth > deepestTree) throw tooLarge(`The tree is deeper than ${deepestTree} branches`, deepestTree);
     if (length > treeLength) throw tooLarge(`The tree is longer than ${treeLength} characters`, treeLength);
     nodes.set(record.branchId, { body, depth });
     (parent?.body.forks ?? roots).push(body);
@@ -87,5 +60,5 @@ export function treeBody({ records, tree }: UnplacedBranches): TreeBody[] {
 }
 
 function tooLarge(why: string, limit: number): BoughError {
-  return new BoughError("limit_exceeded", `${why}; list them instead.`, { data: { limit } });
+  return new BoughError("limit_exceeded", `${why}. Use the paged list of branches instead.`, { data: { limit } });
 }

@@ -4,7 +4,7 @@ import { downloadBody } from "./download.ts";
 
 const status = (code: number) => expect.objectContaining({ problem: expect.objectContaining({ status: code }) });
 
-test("B1: bytes count when they are here, until they are released", () => {
+test("Bytes-1: bytes count when they are here, until they are released", () => {
   const budget = new ByteBudget({ perTenant: 100, perProcess: 150 });
   const [one, two, other] = [budget.hold("a"), budget.hold("a"), budget.hold("b")];
   one.check(100);
@@ -24,7 +24,7 @@ test("B1: bytes count when they are here, until they are released", () => {
   expect(budget.size).toBe(0);
 });
 
-test("B2: one alone fits, however large it is", () => {
+test("Bytes-2: one alone fits, however large it is", () => {
   const budget = new ByteBudget({ perTenant: 10, perProcess: 10 });
   const alone = budget.hold("a");
   alone.take(8);

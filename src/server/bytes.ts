@@ -1,6 +1,6 @@
-// ByteBudget: how many bytes of requests and downloads this process holds at a time, for each tenant and for all of them.
-//   B1. Bytes count when they are here: a length that is only claimed takes nothing from others.
-//   B2. One request alone always fits, so that no budget makes a request impossible for ever.
+// ByteBudget: limits the bytes of requests and downloads that this process holds at a time, per tenant and in total.
+//   Bytes-1. Only received bytes count: a claimed length reserves nothing.
+//   Bytes-2. A single request always fits, so that no budget makes a request impossible.
 
 import { KeyedMutex } from "../base/mutex.ts";
 import { Refusal } from "./refusal.ts";
@@ -17,18 +17,18 @@ export class ByteBudget {
     this.#perProcess = limits.perProcess;
   }
 
-  /** Bytes that are held now. */
+  /** Bytes that are currently held. */
   get size(): number {
     return this.#all;
   }
 
-  /** Room for one request, empty at first. */
+  /** The allowance of one request, initially empty. */
   hold(tenant: string): HeldBytes {
     let own = 0;
     const check = (bytes: number) => {
       const held = this.#tenants.get(tenant) ?? 0;
       if (held > own && held + bytes > this.#perTenant) {
-        throw new Refusal("rate_limited", "Too many bytes are on their way.", { retryAfterMs: 1000 });
+        throw new Refusal("rate_limited", "Too many bytes are in transit. Try again later.", { retryAfterMs: 1000 });
       }
       if (this.#all > own && this.#all + bytes > this.#perProcess) throw new Refusal("server_busy");
     };
@@ -59,12 +59,12 @@ export class ByteBudget {
 
 /** The bytes of one request. */
 export interface HeldBytes {
-  /** Throws when so many more would not fit. */
+  /** Throws if that many more bytes would not fit. */
   check(bytes: number): void;
-  /** Counts bytes that are here, or throws. */
+  /** Counts received bytes, or throws. */
   take(bytes: number): void;
-  /** Reads what is measured only when it is here: one at a time for a tenant, so that what is not counted yet is bounded. */
+  /** Reads data whose size is known only afterwards: one read at a time per tenant, so that uncounted bytes are bounded. */
   load<T extends { readonly bytes: Uint8Array }>(read: () => Promise<T>): Promise<T>;
-  /** Gives all of them back. */
+  /** Releases all of them. */
   release(): void;
 }

@@ -1,4 +1,4 @@
-// What a client may say of how its run goes. A client can tighten what the agent allows and never loosen it; only the server's
+// What a client may configure for its run. A client can tighten what the agent allows, never loosen it; only the server's
 // program can allow more, with `allowConfig`.
 
 import type { Agent } from "../agent/index.ts";
@@ -7,7 +7,7 @@ import type { RunConfig, Tightening } from "../runs/index.ts";
 import type { InputBody } from "../wire/index.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Options of a run that clients may set freely when the server's program lists them. */
+/** Run options that clients may set freely if the server's program lists them in `allowConfig`. */
 export type AllowedConfig =
   | "permissionMode"
   | "limits"
@@ -20,10 +20,10 @@ type ClientConfig = NonNullable<InputBody["config"]>;
 
 /** Options that a client may only lower. */
 const bounds = ["permissionMode", "limits", "maxOutputTokens"] as const;
-/** Options that have no stricter or looser: a client may set them only where the server's program says so. */
+/** Options without an order of strictness: a client may set them only if the server's program allows it. */
 const guarded = ["instructions", "addInstructions", "model"] as const;
 
-/** A run's config as the server takes it from a client. */
+/** The part of a client's config that the server applies. */
 export function clientConfig(
   config: ClientConfig | undefined,
   allowed: readonly AllowedConfig[],
@@ -47,6 +47,7 @@ function refused(key: string): Refusal {
 }
 
 function unknownModel(model: string, models: readonly string[]): BoughError {
-  const known = models.length > 0 ? `the models are: ${models.join(", ")}` : "it has no models to choose from";
-  return new BoughError("invalid_argument", `The agent has no model "${model}"; ${known}.`, { data: { models } });
+  const known =
+    models.length > 0 ? `Available: ${models.join(", ")}` : "Clients can't choose among this agent's models";
+  return new BoughError("invalid_argument", `The agent has no model "${model}". ${known}.`, { data: { models } });
 }

@@ -1,16 +1,23 @@
-// What a configuration file of the command `bough` says.
+// The configuration file of the command `bough`.
 
 import type { AgentOptions } from "../agent/index.ts";
-import type { ServeOptions } from "./node.ts";
 import type { ServerOptions } from "./options.ts";
+import type { ServeOptions } from "./serving.ts";
 
-/** An agent of a configuration; its id is its key, its store that of the configuration, and turns are saved. */
-export type ConfiguredAgent = Omit<AgentOptions, "id" | "store" | "persistAfterTurn">;
+/** An agent of a configuration. Its id is its key; store, tenant and persistence are the server's. */
+export type ConfiguredAgent = Omit<AgentOptions, "id" | "store" | "tenant" | "persistAfterTurn">;
 
-/** What `bough.config.ts` exports: agents, their store, and how they are served. */
-export interface BoughConfig extends Omit<ServerOptions, "agents" | "clock" | "logger" | "page">, ServeOptions {
-  /** By id. A function is called once, when the command begins. */
-  readonly agents: Readonly<Record<string, ConfiguredAgent | (() => ConfiguredAgent | Promise<ConfiguredAgent>)>>;
+/** An agent, or a function that returns it, which is called once, when the command starts. */
+export type AgentSetting = ConfiguredAgent | (() => ConfiguredAgent | Promise<ConfiguredAgent>);
+
+/** The default export of `bough.config.ts`: agents, their store, and how they are served. */
+export interface BoughConfig
+  extends Omit<ServerOptions, "agents" | "defaultAgent" | "clock" | "logger" | "page">,
+    ServeOptions {
+  /** Agents by id; optional if there is `resolveAgent` or `defaultAgent`. */
+  readonly agents?: Readonly<Record<string, AgentSetting>>;
+  /** The agent for every id that is not defined otherwise. */
+  readonly defaultAgent?: AgentSetting;
 }
 
 /**

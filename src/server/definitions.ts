@@ -1,5 +1,5 @@
-// Definitions: agents that were stored over the wire. Each is the row of a session in a namespace of its own, so that every
-// store keeps them and every node sees them; the row's version says whether a built agent is still the one that is meant.
+// Definitions: agents that clients stored. Each is the row of a session in a separate namespace, so that every
+// store supports them and every node sees them; the row's version shows whether a built agent is up to date.
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -15,7 +15,7 @@ export interface Definition extends AgentBody {
   readonly version: number;
 }
 
-/** What a new definition says. */
+/** The content of a definition. */
 export interface NewDefinition {
   readonly agentId?: string | undefined;
   readonly name?: string | undefined;
@@ -82,29 +82,31 @@ export class Definitions {
     await this.#rows.deleteSession(agentId).catch(notFound(agentId));
   }
 
-  /** What a name means as a model. */
+  /** Resolves a model by its name. */
   model(name: string): ModelChoice {
     const { models } = this.#allowed;
     if (!models) return name;
-    if (!Object.hasOwn(models, name)) throw new BoughError("invalid_argument", "The server offers no such model.");
+    if (!Object.hasOwn(models, name))
+      throw new BoughError("invalid_argument", "The server does not offer this model to stored agents.");
     return models[name]!;
   }
 
-  /** The tools that the names stand for. */
+  /** Resolves tools by their names. */
   tools(names: readonly string[] = []): ToolSet {
     const { tools = {} } = this.#allowed;
     const unknown = names.find((name) => !Object.hasOwn(tools, name));
-    if (unknown !== undefined) throw new BoughError("invalid_argument", "The server offers no such tool.");
+    if (unknown !== undefined)
+      throw new BoughError("invalid_argument", "The server does not offer this tool to stored agents.");
     return Object.fromEntries(names.map((name) => [name, (tools as Record<string, ToolSet[string]>)[name]!]));
   }
 
-  /** A definition that could never run is refused when it is made. */
+  /** Refuses a definition that could never run. */
   async #check(config: AgentConfig): Promise<void> {
     this.tools(config.tools);
     try {
       await resolveModel(this.model(config.model));
     } catch {
-      throw new BoughError("invalid_argument", "The server can't use that model.");
+      throw new BoughError("invalid_argument", "The server can't use this model.");
     }
   }
 }
@@ -132,7 +134,7 @@ export function definitionBody({ version: _version, ...body }: Definition): Agen
 }
 
 export function agentExists(agentId: string): Refusal {
-  return new Refusal("agent_exists", `There is an agent "${agentId}" already.`, { agentId });
+  return new Refusal("agent_exists", `Agent "${agentId}" already exists.`, { agentId });
 }
 
 export function agentNotFound(agentId: string): Refusal {

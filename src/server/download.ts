@@ -1,11 +1,11 @@
-// A download: bytes that are handed out piece by piece, and given up when they are no longer taken.
+// A download: bytes that are sent in chunks, and released when the client stops reading.
 
 const pieceBytes = 64 * 1024;
 
 export interface DownloadOptions {
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** How long nothing may be taken; absent where the connection is watched by its holder. */
+  /** How long the client may read nothing; absent if the owner of the connection enforces it. */
   readonly stalledMs?: number;
   /** Called once, when the bytes are no longer held. */
   readonly done: () => void;
@@ -16,8 +16,15 @@ export function downloadBody(
   { signal, stalledMs, done }: DownloadOptions,
 ): ReadableStream<Uint8Array> {
   let rest: Uint8Array | undefined = bytes;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort = () => {};
+  let onStalled = () => {};
+  const expectReading = () => {
+    if (stalledMs === undefined) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => onStalled(), stalledMs);
+    timer.unref?.();
+  };
   const finish = () => {
     if (!rest) return false;
     rest = undefined;
@@ -32,17 +39,17 @@ export function downloadBody(
         onAbort = () => {
           if (finish()) controller.close();
         };
-        const onStalled = () => {
-          if (finish()) controller.error(new Error("The download was not read."));
+        onStalled = () => {
+          if (finish()) controller.error(new Error("The client did not read the download."));
         };
-        if (stalledMs !== undefined) timer = setTimeout(onStalled, stalledMs).unref();
+        expectReading();
         if (signal.aborted) onAbort();
         else signal.addEventListener("abort", onAbort);
       },
       pull(controller) {
         if (!rest) return;
-        timer?.refresh();
-        // A copy: a piece that is still on its way must not keep the whole.
+        expectReading();
+        // A copy, so that a chunk in transit does not keep the whole buffer in memory.
         controller.enqueue(rest.slice(0, pieceBytes));
         rest = rest.subarray(pieceBytes);
         if (rest.length > 0) return;

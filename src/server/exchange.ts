@@ -9,34 +9,34 @@ import type { ServerLimits } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** A stream that goes on after the handler has returned. */
+/** A stream that continues after the handler has returned. */
 export interface Held {
-  /** Who its reader is now; nothing when it may no longer read. */
+  /** The reader's current identity; undefined if it has lost access. */
   identity(): Promise<Identity | undefined>;
-  /** Gives its place back. */
+  /** Releases its place among the tenant's streams. */
   done(): void;
 }
 
-/** One request, with all that a handler may use of it. */
+/** One request, with everything that a handler may use. */
 export class Exchange {
   readonly request: Request;
   readonly route: Route;
   readonly identity: Identity;
   readonly tenant: Tenant;
-  /** Of the server; undefined when it keeps none. */
+  /** The server's audit log; undefined if it has none. */
   readonly audit: AuditLog | undefined;
   readonly limits: ServerLimits;
-  /** Of the server's routes. */
+  /** The prefix of the server's routes. */
   readonly prefix: string;
   readonly allowRecursiveDelete: boolean;
-  /** As the route's schemas say. */
+  /** Validated by the route's schemas. */
   readonly query: unknown;
   readonly body: unknown;
-  /** Whether the connection writes live streams itself: a response needs no body for one. */
+  /** Whether the connection writes live streams itself, so that their responses need no body. */
   readonly writesStreams: boolean;
   readonly #params: Readonly<Record<string, string>>;
   readonly #hold: () => Held;
-  /** Room for bytes of this request, in its tenant's budget; to be released. */
+  /** The byte allowance of this request in its tenant's budget; must be released. */
   readonly holdBytes: () => HeldBytes;
 
   constructor(given: {
@@ -84,23 +84,48 @@ export class Exchange {
   }
 
   agent(): Promise<Agent> {
-    return this.tenant.agent(this.param("agentId"));
+    return this.tenant.agents.get(this.param("agentId"));
   }
 
-  /** Takes one of the tenant's places for streams. */
+  /** Calls the handler; the agent in the path stays open meanwhile. */
+  async answer(handler: Handler): Promise<unknown> {
+    const done = this.#keepAgent();
+    try {
+      return await handler(this);
+    } finally {
+      done();
+    }
+  }
+
+  /** Takes one of the tenant's places for streams; the agent in the path stays open meanwhile. */
   hold(): Held {
-    return this.#hold();
+    const held = this.#hold();
+    const done = this.#keepAgent();
+    return {
+      identity: () => held.identity(),
+      done: () => {
+        held.done();
+        done();
+      },
+    };
+  }
+
+  #keepAgent(): () => void {
+    const { agentId } = this.#params;
+    return agentId === undefined ? () => {} : this.tenant.agents.keepOpen(agentId);
   }
 
   /** The `Idempotency-Key` header. */
   get idempotencyKey(): string | undefined {
-    const key = this.request.headers.get("idempotency-key");
-    if (key === null) return undefined;
-    if (key.length === 0 || key.length > 256)
-      throw new Refusal("invalid_argument", "The idempotency key is not valid.");
-    return key;
+    return checkedKey(this.request.headers.get("idempotency-key") ?? undefined);
   }
 }
 
-/** Answers one route: a value that becomes JSON, nothing, or a whole response. */
+/** An idempotency key, if there is one. */
+export function checkedKey(key: string | undefined): string | undefined {
+  if (key === undefined || (key.length > 0 && key.length <= 256)) return key;
+  throw new Refusal("invalid_argument", "The idempotency key must have 1 to 256 characters.");
+}
+
+/** Answers one route with a value that becomes JSON, with nothing, or with a complete response. */
 export type Handler = (exchange: Exchange) => unknown;

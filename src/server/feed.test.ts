@@ -32,6 +32,7 @@ function givenFeed(head: number) {
         wake = resolve;
         signal.addEventListener("abort", () => resolve(), { once: true });
       }),
+    settle: async () => {},
   };
   const feed = new Feed({ ref, head, source, running: new RunningMessages(), clock: systemClock });
   const seen: string[] = [];
@@ -70,7 +71,7 @@ const settle = async () => {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test("F2: live events wait for the facts that were emitted before them", async () => {
+test("Feed-2: live events wait for the facts that were emitted before them", async () => {
   const { feed, log, seen, holdReads, leave } = givenFeed(1);
   await settle();
   let open = () => {};
@@ -87,7 +88,7 @@ test("F2: live events wait for the facts that were emitted before them", async (
   await leave();
 });
 
-test("F3: what shows a message whose fact was told is not told any more", async () => {
+test("Feed-3: what shows a message whose fact was told is not told any more", async () => {
   const { feed, log, seen, wake, leave } = givenFeed(1);
   await settle();
   log.push(fact(2, "m"));
@@ -100,7 +101,7 @@ test("F3: what shows a message whose fact was told is not told any more", async 
   await leave();
 });
 
-test("F4: whoever joins while deltas wait to be told gets each of them once", async () => {
+test("Feed-4: whoever joins while deltas wait to be told gets each of them once", async () => {
   const { feed, log, holdReads, leave } = givenFeed(1);
   await settle();
   feed.emitted(delta("m", "a"));
@@ -121,7 +122,7 @@ test("F4: whoever joins while deltas wait to be told gets each of them once", as
   await leave();
 });
 
-test("F1: a cursor ahead of the feed does not get again what it has", async () => {
+test("Feed-1: a cursor ahead of the feed does not get again what it has", async () => {
   const { feed, log, wake, leave } = givenFeed(1);
   log.push(fact(2), fact(3));
   const seen: string[] = [];
@@ -172,7 +173,7 @@ test("a reader that is dismissed while it catches up is told how to go on", asyn
   await leave();
 });
 
-test("F1: a feed that is settled and closed has told every fact that was in the log, hinted at or not", async () => {
+test("Feed-1: a feed that is settled and closed has told every fact that was in the log, hinted at or not", async () => {
   const { feed, log, seen, leave } = givenFeed(1);
   await settle();
   log.push(fact(2), fact(3));
@@ -180,5 +181,42 @@ test("F1: a feed that is settled and closed has told every fact that was in the 
   feed.close("closing");
   await settle();
   expect(seen).toEqual(["ready", "kept 2", "kept 3", "end"]);
+  await leave();
+});
+
+test("Feed-5: facts in hand are told without a read, those of a run in their place among its live events", async () => {
+  const { feed, log, reads, seen, leave } = givenFeed(1);
+  await settle();
+  log.push(fact(2), fact(3));
+  feed.written({ facts: [fact(2), fact(3)] as never, size: 0, isOfRun: true });
+  feed.emitted(delta("m", "before"));
+  feed.emitted(fact(2) as BoughEvent);
+  feed.emitted(delta("m", "between"));
+  feed.emitted(fact(3) as BoughEvent);
+  await settle();
+  expect(seen).toEqual(["ready", "live before", "kept 2", "live between", "kept 3"]);
+  expect(reads).toEqual([]);
+  await leave();
+});
+
+test("Feed-5: a fact of a command is told from hand at the store's hint", async () => {
+  const { feed, log, reads, seen, wake, leave } = givenFeed(1);
+  await settle();
+  log.push(fact(2));
+  feed.written({ facts: [fact(2)] as never, size: 0, isOfRun: false });
+  wake();
+  await settle();
+  expect([seen, reads]).toEqual([["ready", "kept 2"], []]);
+  await leave();
+});
+
+test("Feed-5: what another process wrote before a fact in hand is read first", async () => {
+  const { feed, log, reads, seen, leave } = givenFeed(1);
+  await settle();
+  log.push(fact(2), fact(3), fact(4));
+  feed.written({ facts: [fact(3)] as never, size: 0, isOfRun: true });
+  feed.emitted(fact(3) as BoughEvent);
+  await settle();
+  expect([seen, reads]).toEqual([["ready", "kept 2", "kept 3"], [1]]);
   await leave();
 });

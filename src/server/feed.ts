@@ -1,16 +1,18 @@
-// Feed: the stream of one branch, for all who read it. Kept events come from the log, live ones from the agents of this
-// process, or from another that runs the branch; it owns the order between them.
-//   F1. Every kept event after a reader's cursor comes once, in the order of the log, whoever wrote it.
-//   F2. A live event comes after the kept events that were emitted before it, and before those after it.
-//   F3. What shows a message in the making comes before the message's fact, or not at all.
-//   F4. A reader that joins is shown the messages in the making as they are at the place where it joins.
+// Feed: the stream of one branch, for all its readers. Kept events come from this process's journals or from the log, live
+// ones from the agents of this process, or from another that runs the branch; it owns the order between them.
+//   Feed-1. Every kept event after a reader's cursor is sent once, in log order, whichever process wrote it.
+//   Feed-2. A live event is sent after the kept events that were emitted before it, and before those after it.
+//   Feed-3. Live events of a message are sent before the message's fact, or not at all.
+//   Feed-4. A reader that joins gets snapshots of the messages in progress, as of the position where it joins.
+//   Feed-5. A fact that this process wrote is not read from the log, and becomes the same frame as if it had been.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { isDraftEvent, LiveReceiver, RunningMessages } from "../live/index.ts";
+import type { NewFacts } from "../log/journal.ts";
 import type { BranchRef, LiveChannel, ReadOptions } from "../log/store.ts";
-import type { LogEvent } from "../sessions/index.ts";
+import { addressFact, type LogEvent, type LogFact } from "../sessions/history.ts";
 import type { Frame, MessageSnapshot } from "../wire/index.ts";
 import { Encoded, Reader } from "./reader.ts";
 import { problemOf } from "./refusal.ts";
@@ -20,6 +22,8 @@ export interface FeedSource {
   read(options: ReadOptions): Promise<LogEvent[]>;
   /** Resolves when there may be more. */
   watch(after: number, signal: AbortSignal): Promise<void>;
+  /** Resolves when the feed has received what this process is writing on the branch. */
+  settle(): Promise<unknown>;
 }
 
 type Step =
@@ -28,12 +32,14 @@ type Step =
   | { readonly whole: readonly MessageSnapshot[] }
   | { readonly child: BoughEvent };
 
-/** A run of this process tells of its facts itself; this long it is waited for, so that deltas come before them (F2). */
+/** A run of this process emits its facts itself; the feed waits this long for it, so that deltas come first (Feed-2). */
 const graceMs = 20;
-/** The same for a run of another process, whose events are on their way longer. */
+/** The same for a run of another process, whose events take longer to arrive. */
 const farGraceMs = 200;
+/** How many facts are held in memory; others are read from the log. */
+const mostInHand = 1000;
 const pageSize = 500;
-/** Of a reader that has just come: how large its branch's events are is not known yet. */
+/** The first page for a new reader: the size of its branch's events is not known yet. */
 const firstPageSize = 20;
 
 export class Feed {
@@ -43,18 +49,22 @@ export class Feed {
   readonly #clock: Clock;
   readonly #readers = new Set<Reader>();
   readonly #over = new AbortController();
-  /** The newest kept event told. */
+  /** The newest kept event that was sent. */
   #head: number;
   #steps: Step[] = [];
   #isDraining = false;
   /** The last work on the steps. */
   #drained: Promise<void> | undefined;
-  /** Read from the log and not yet told. */
+  /** Read from the log and not sent yet, the next one last. */
   #ahead: LogEvent[] = [];
-  /** Messages whose facts were told lately (F3). */
+  /** Written by this process and not sent yet, by position (Feed-5). */
+  readonly #inHand = new Map<number, LogFact>();
+  /** The newest fact that a run of this process wrote. */
+  #writtenByRuns = 0;
+  /** Messages whose facts were sent recently (Feed-3). */
   #told: string[] = [];
   readonly #localRuns = new Set<string>();
-  /** What a run of another process is writing; known for as long as this feed listens to it. */
+  /** Messages in progress of a run in another process, while this feed listens to it. */
   #far = new RunningMessages();
   readonly #receiver: LiveReceiver | undefined;
 
@@ -79,7 +89,7 @@ export class Feed {
     return this.#ref.sessionId;
   }
 
-  /** An event of an agent of this process, in the order in which it emits them. */
+  /** Takes an event of an agent of this process, in the order of emission. */
   emitted(event: BoughEvent): void {
     if (event.runId !== undefined) {
       if (event.type === "run-end") this.#localRuns.delete(event.runId);
@@ -88,7 +98,15 @@ export class Feed {
     this.#push(event.seq === undefined ? { live: event } : { upTo: event.seq });
   }
 
-  /** An event of a child branch. */
+  /** Takes facts that this process wrote. They are sent when their run emits them (Feed-2); those without a run, at the store's hint. */
+  written({ facts, isOfRun }: NewFacts): void {
+    for (const fact of facts) {
+      if (fact.seq > this.#head && this.#inHand.size < mostInHand) this.#inHand.set(fact.seq, fact);
+    }
+    if (isOfRun) this.#writtenByRuns = facts.at(-1)!.seq;
+  }
+
+  /** Takes an event of a child branch. */
   emittedByChild(event: BoughEvent): void {
     this.#push({ child: event });
   }
@@ -107,7 +125,7 @@ export class Feed {
     return reader;
   }
 
-  /** Resolves when all that is in the log by now was told. */
+  /** Resolves when everything that is now in the log was sent. */
   async settle(): Promise<void> {
     this.#push({ upTo: Number.POSITIVE_INFINITY });
     await this.#drained;
@@ -120,7 +138,7 @@ export class Feed {
       if (reason) reader.end(reason);
       else reader.finish();
     }
-    // Whoever joins later still finds what was said meanwhile.
+    // Readers that join later still need the messages in progress.
     for (const step of this.#steps) if ("live" in step && !step.isFar) this.#running.note(step.live);
     this.#steps = [];
   }
@@ -133,7 +151,7 @@ export class Feed {
     });
   }
 
-  /** Page after page of the log, each when the one before is taken. */
+  /** Sends page after page of the log, each when the previous one was read. */
   async #catchUp(reader: Reader, after: number, bufferBytes: number): Promise<void> {
     let cursor = after;
     let limit = firstPageSize;
@@ -152,7 +170,7 @@ export class Feed {
     }
   }
 
-  /** Nothing is waited for between the last event told and this, so that nothing is missed or told twice (F4). */
+  /** Nothing is awaited between the last event sent and this, so that nothing is missed or sent twice (Feed-4). */
   #attach(reader: Reader, cursor: number): void {
     this.#readers.add(reader);
     for (const message of [...this.#running.of(this.#ref), ...this.#far.of(this.#ref)]) {
@@ -162,20 +180,30 @@ export class Feed {
     if (this.#over.signal.aborted) reader.end("closing");
   }
 
-  /** Facts that others write: other processes, and commands that no run makes. */
+  /** Facts that no run of this process emits: those of other processes, and of commands. */
   async #follow(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
-      await this.#source.watch(this.#head, signal);
-      if (signal.aborted) return;
-      if (this.#localRuns.size > 0) await this.#clock.sleep(graceMs, signal);
-      else if (this.#receiver?.isInStep) await this.#clock.sleep(farGraceMs, signal);
-      else this.#receiver?.stir();
       const before = this.#head;
+      await this.#source.watch(before, signal);
+      await this.#source.settle();
+      if (signal.aborted) return;
+      if (this.#head === before) await this.#untilTold();
+      // If there is more than what was sent meanwhile, the next hint comes at once.
+      if (this.#head > before) continue;
       await this.#push({ upTo: Number.POSITIVE_INFINITY });
-      // A hint may come for nothing, over and over.
+      // There may be any number of spurious hints.
       if (this.#head === before) await this.#clock.sleep(graceMs, signal);
     }
+  }
+
+  /** Gives the run that wrote the hinted facts time to emit them (Feed-2). A command's facts are sent from memory. */
+  async #untilTold(): Promise<void> {
+    const { signal } = this.#over;
+    if (this.#localRuns.size > 0 || this.#writtenByRuns > this.#head) await this.#clock.sleep(graceMs, signal);
+    else if (this.#inHand.has(this.#head + 1)) await this.#push({ upTo: this.#lastInHand() });
+    else if (this.#receiver?.isInStep) await this.#clock.sleep(farGraceMs, signal);
+    else this.#receiver?.stir();
   }
 
   #push(step: Step): Promise<void> | undefined {
@@ -203,21 +231,34 @@ export class Feed {
   }
 
   async #tellUpTo(seq: number): Promise<void> {
-    while (this.#head < seq) {
-      if (this.#ahead.length === 0) this.#ahead = await this.#source.read({ after: this.#head, limit: pageSize });
-      if (this.#ahead.length === 0 || this.#over.signal.aborted) return;
-      let told = 0;
-      for (const event of this.#ahead) {
-        if (event.seq > seq) break;
-        this.#tellKept(event);
-        told++;
+    while (this.#head < seq && !this.#over.signal.aborted) {
+      const next = this.#next();
+      if (next) this.#tellKept(next);
+      else {
+        this.#ahead = (await this.#source.read({ after: this.#head, limit: pageSize })).reverse();
+        if (this.#ahead.length === 0) return;
       }
-      this.#ahead = this.#ahead.slice(told);
     }
+  }
+
+  /** The fact after the newest one sent, if it is in memory. */
+  #next(): LogEvent | undefined {
+    const seq = this.#head + 1;
+    while (this.#ahead.length > 0 && this.#ahead.at(-1)!.seq < seq) this.#ahead.pop();
+    const fact = this.#inHand.get(seq);
+    return fact ? addressFact(this.#ref, fact) : this.#ahead.at(-1);
+  }
+
+  /** The last position that is in memory without a gap. */
+  #lastInHand(): number {
+    let seq = this.#head;
+    while (this.#inHand.has(seq + 1)) seq++;
+    return seq;
   }
 
   #tellKept(event: LogEvent): void {
     this.#head = event.seq;
+    this.#inHand.delete(event.seq);
     if (event.type === "message.added") {
       this.#told = [...this.#told.slice(-31), event.id];
       this.#running.note(event);
@@ -232,7 +273,7 @@ export class Feed {
     this.#tell({ type: "event", event });
   }
 
-  /** What a run of another process is writing, as far as it is: readers are shown it anew. */
+  /** Sends the messages in progress of a run in another process as new snapshots. */
   #tellWhole(messages: readonly MessageSnapshot[]): void {
     this.#far = new RunningMessages();
     for (const message of messages) {
@@ -248,7 +289,7 @@ export class Feed {
     for (const reader of this.#readers) reader.push(encoded);
   }
 
-  /** The branch is gone, or the store fails: nobody can be told anything more. */
+  /** Ends all readers: the branch was deleted, or the store failed. */
   #fail(error: unknown): void {
     for (const reader of this.#readers) dismiss(reader, error);
     this.#over.abort();
@@ -259,13 +300,13 @@ export class Feed {
   }
 }
 
-/** How many events like these a reader may let wait. */
+/** How many events of this size may be queued for a reader. */
 function nextPageSize(page: readonly Encoded[], bufferBytes: number): number {
   const size = page.reduce((sum, { json }) => sum + json.length, 0) / page.length;
   return Math.max(1, Math.min(pageSize, Math.floor(bufferBytes / size)));
 }
 
-/** What a reader is told when the log can't be read: a branch that is gone can't be resumed, everything else elsewhere. */
+/** The last frame when the log can't be read: a deleted branch can't be resumed; any other failure can, on any node. */
 function dismiss(reader: Reader, error: unknown): void {
   const isGone = BoughError.is(error, "branch_not_found") || BoughError.is(error, "session_not_found");
   if (isGone) reader.finish({ type: "reset", problem: problemOf(error) });

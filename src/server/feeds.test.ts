@@ -6,18 +6,18 @@ import { memoryStore } from "../stores/memory/index.ts";
 import { Feed } from "./feed.ts";
 import { Feeds } from "./feeds.ts";
 
-const parentOf = (parentBranchId: string) => ({ kind: "subagent", parentSessionId: "s", parentBranchId });
+const ownedBy = (branchId: string) => ({ owner: { sessionId: "s", branchId, turnId: "t", kind: "subagent" } });
 
-async function givenFeeds(parents: Readonly<Record<string, string>>) {
+async function givenFeeds(owners: Readonly<Record<string, string>>) {
   const store = memoryStore();
   const context = createContext(store, {});
   const sessions = new Sessions(context);
   await sessions.createSession("s");
-  for (const [branchId, parent] of Object.entries(parents)) {
-    await sessions.createBranch("s", { branchId, metadata: parentOf(parent) });
+  for (const [branchId, owner] of Object.entries(owners)) {
+    await sessions.createBranch("s", { branchId, ...ownedBy(owner) });
   }
   const looked = vi.spyOn(store, "getBranch");
-  return { feeds: new Feeds(context), looked };
+  return { feeds: new Feeds(context), looked, sessions };
 }
 
 const eventOf = (branchId: string) =>
@@ -30,7 +30,7 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("events of a subagent reach its ancestors once, also when those name each other as parents", async () => {
+test("events of a subagent reach its ancestors once, also when those name each other as owners", async () => {
   const { feeds, looked } = await givenFeeds({ child: "a", a: "b", b: "a" });
   const told = vi.spyOn(Feed.prototype, "emittedByChild");
   await feeds.open({ sessionId: "s", branchId: "a" }, 0, { bufferBytes: 1e6 });
@@ -45,12 +45,27 @@ test("events of a subagent reach its ancestors once, also when those name each o
   await feeds.close();
 });
 
-test("a branch that names itself as its parent ends the walk", async () => {
+test("a branch that names itself as its owner ends the walk", async () => {
   const { feeds } = await givenFeeds({ own: "own" });
   await feeds.open({ sessionId: "s", branchId: "own" }, 0, { bufferBytes: 1e6 });
   for (let i = 0; i < 3; i++) {
     feeds.emitted(eventOf("own"));
     await settle();
   }
+  await feeds.close();
+});
+
+test("metadata that looks like an owner lets nothing into another branch's stream", async () => {
+  const { feeds, sessions } = await givenFeeds({});
+  const metadata = { kind: "subagent", parentSessionId: "s", parentBranchId: "main", ...ownedBy("main") };
+  await sessions.createBranch("s", { branchId: "liar", metadata });
+  const told = vi.spyOn(Feed.prototype, "emittedByChild");
+  told.mockClear();
+  await feeds.open({ sessionId: "s", branchId: "main" }, 0, { bufferBytes: 1e6 });
+  for (let i = 0; i < 2; i++) {
+    feeds.emitted(eventOf("liar"));
+    await settle();
+  }
+  expect(told).not.toHaveBeenCalled();
   await feeds.close();
 });

@@ -1,8 +1,10 @@
-// Feeds: which branches are being watched. A feed lives as long as somebody reads it.
+// Feeds: the branches that are being watched. A feed exists as long as it has readers.
 
 import type { Clock } from "../base/clock.ts";
 import type { BoughEvent } from "../events/index.ts";
-import { branchKey, RunningMessages } from "../live/index.ts";
+import { RunningMessages } from "../live/index.ts";
+import { branchKey } from "../log/branch-key.ts";
+import type { Journal } from "../log/journal.ts";
 import { refuse } from "../log/refusals.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
@@ -17,11 +19,11 @@ interface Watched {
   readers: number;
 }
 
-/** Which branch a subagent's branch belongs to; events wait while that is looked up. */
-type Parent = { readonly ref: BranchRef | undefined } | { readonly waiting: BoughEvent[] };
+/** The branch that owns a branch; events are held back during the lookup. */
+type Owner = { readonly ref: BranchRef | undefined } | { readonly waiting: BoughEvent[] };
 
-const knownParents = 1000;
-/** Metadata is anybody's to write, and may name parents in a circle. */
+const knownOwners = 1000;
+/** Bounds the chain of owners: owners are not checked when a branch is created, so a program can create a cycle. */
 const mostAncestors = 32;
 
 export class Feeds {
@@ -29,22 +31,32 @@ export class Feeds {
   readonly #clock: Clock;
   readonly #running = new RunningMessages();
   readonly #watched = new Map<string, Watched>();
-  readonly #parents = new Map<string, Parent>();
+  readonly #owners = new Map<string, Owner>();
+  /** Journals, each with the function that ends the subscription. */
+  readonly #journals = new Map<Journal, () => void>();
 
   constructor(context: Context) {
     this.#context = context;
     this.#clock = context.clock;
+    this.hearJournal(context.journal);
   }
 
-  /** Takes what an agent of this process emits. Never waits. */
+  /** Subscribes to a journal of this process, so that its facts need not be read from the log. */
+  hearJournal(journal: Journal): void {
+    if (this.#journals.has(journal)) return;
+    const stop = journal.onWritten((ref, written) => this.#watched.get(branchKey(ref))?.feed.written(written));
+    this.#journals.set(journal, stop);
+  }
+
+  /** Takes an event of an agent of this process. Never waits. */
   emitted(event: BoughEvent): void {
     const watched = this.#watched.get(branchKey(event));
     if (watched) watched.feed.emitted(event);
     else this.#running.note(event);
-    if ((event.agent?.depth ?? 0) > 0 && this.#watched.size > 0) this.#toParent(event, event);
+    if ((event.agent?.depth ?? 0) > 0 && this.#watched.size > 0) this.#toOwner(event, event);
   }
 
-  /** A reader of a branch after a cursor. `position_not_on_branch` for a cursor past its newest event. */
+  /** Opens a reader of a branch after a cursor. Throws `position_not_on_branch` for a cursor past the newest event. */
   async open(ref: BranchRef, after: number, { bufferBytes }: { bufferBytes: number }): Promise<Reader> {
     const { seq } = await needBranch(this.#context.store, ref);
     if (after > seq) throw refuse.notOnBranch(ref, after, seq);
@@ -53,17 +65,19 @@ export class Feeds {
     return watched.feed.join(after, { bufferBytes, onLeft: () => this.#left(ref, watched) });
   }
 
-  /** Something of a session was deleted: its readers hear of it before an id can come to mean another branch. */
+  /** Part of a session was deleted: its readers are ended before an id can be reused for another branch. */
   async deleted(sessionId: string): Promise<void> {
     const feeds = [...this.#watched.values()].map(({ feed }) => feed).filter((feed) => feed.sessionId === sessionId);
     await Promise.all(feeds.map((feed) => feed.settle()));
   }
 
-  /** Ends all streams, once they were told all that is in the log. */
+  /** Ends all streams, after everything in the log was sent. */
   async close(): Promise<void> {
     await Promise.all([...this.#watched.values()].map(({ feed }) => feed.settle()));
     for (const { feed } of this.#watched.values()) feed.close("closing");
     this.#watched.clear();
+    for (const stop of this.#journals.values()) stop();
+    this.#journals.clear();
   }
 
   #watch(ref: BranchRef, head: number): Watched {
@@ -73,6 +87,7 @@ export class Feeds {
     const source = {
       read: (options: Parameters<typeof readEvents>[2]) => readEvents(this.#context, ref, options),
       watch: (after: number, signal: AbortSignal) => this.#context.store.watch(ref, after, signal),
+      settle: () => Promise.all([...this.#journals.keys()].map((journal) => journal.settle(ref))),
     };
     const { live } = this.#context.store;
     const feed = new Feed({ ref, head, source, running: this.#running, clock: this.#clock, live });
@@ -89,35 +104,34 @@ export class Feeds {
     if (this.#watched.get(key) === watched) this.#watched.delete(key);
   }
 
-  /** A subagent's events are seen on the branch that called it, and on the one that called that. */
-  #toParent(of: BranchRef, event: BoughEvent): void {
+  /** Events of an owned branch are also sent on its owner, and on that branch's owner. */
+  #toOwner(of: BranchRef, event: BoughEvent): void {
     const passed = new Set<string>();
     let at = of;
     while (passed.size < mostAncestors) {
       const key = branchKey(at);
       passed.add(key);
-      const parent = this.#parents.get(key);
-      if (!parent) {
-        this.#parents.set(key, { waiting: [event] });
-        void this.#findParent(at);
+      const owner = this.#owners.get(key);
+      if (!owner) {
+        this.#owners.set(key, { waiting: [event] });
+        void this.#findOwner(at);
         return;
       }
-      if ("waiting" in parent) parent.waiting.push(event);
-      if ("waiting" in parent || !parent.ref || passed.has(branchKey(parent.ref))) return;
-      this.#watched.get(branchKey(parent.ref))?.feed.emittedByChild(event);
-      at = parent.ref;
+      if ("waiting" in owner) owner.waiting.push(event);
+      if ("waiting" in owner || !owner.ref || passed.has(branchKey(owner.ref))) return;
+      this.#watched.get(branchKey(owner.ref))?.feed.emittedByChild(event);
+      at = owner.ref;
     }
   }
 
-  async #findParent(of: BranchRef): Promise<void> {
+  async #findOwner(of: BranchRef): Promise<void> {
     const key = branchKey(of);
     const record = await this.#context.store.getBranch(of).catch(() => undefined);
-    const { kind, parentSessionId, parentBranchId } = (record?.header as RowHeader | undefined)?.metadata ?? {};
-    const isChild = kind === "subagent" && typeof parentSessionId === "string" && typeof parentBranchId === "string";
-    const ref = isChild ? { sessionId: parentSessionId, branchId: parentBranchId } : undefined;
-    const before = this.#parents.get(key);
-    if (this.#parents.size > knownParents) this.#parents.clear();
-    this.#parents.set(key, { ref });
-    if (ref && before && "waiting" in before) for (const event of before.waiting) this.#toParent(of, event);
+    const { owner } = (record?.header ?? {}) as RowHeader;
+    const ref = owner && { sessionId: owner.sessionId, branchId: owner.branchId };
+    const before = this.#owners.get(key);
+    if (this.#owners.size > knownOwners) this.#owners.clear();
+    this.#owners.set(key, { ref });
+    if (ref && before && "waiting" in before) for (const event of before.waiting) this.#toOwner(of, event);
   }
 }

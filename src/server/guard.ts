@@ -1,12 +1,17 @@
-// The guard: what is looked at before anything else, on the raw request, whatever route it is for.
+// The guard: checks of the raw request that come first, for every route.
 
 import { Refusal } from "./refusal.ts";
 
 export interface GuardOptions {
-  /** Host names this server answers to, without ports. */
+  /** Host names that this server answers to, without ports. */
   readonly hosts: ReadonlySet<string>;
-  /** Origins, exactly as browsers send them, that may ask besides the server's own. */
+  /** Origins, exactly as browsers send them, that may send requests besides the server's own. */
   readonly origins: ReadonlySet<string>;
+  /** Headers of mounts that pages of those origins may send and read. */
+  readonly requestHeaders: readonly string[];
+  readonly responseHeaders: readonly string[];
+  /** Whether any page may link here, for content that is the same for all users (default false). */
+  readonly allowsNavigation?: boolean;
 }
 
 const securityHeaders: Readonly<Record<string, string>> = {
@@ -20,26 +25,37 @@ const securityHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * Throws for a request that a foreign page, a rebound name or a trick with the path brought here. `target` is the path as it
- * was sent: in a `Request`, dot segments are resolved already.
+ * Throws for requests from foreign pages, rebound host names and ambiguous paths. `target` is the path as it
+ * was sent: a `Request` has its dot segments already resolved.
  */
-export function guard(request: Request, { hosts, origins }: GuardOptions, target?: string): void {
+export function guard(
+  request: Request,
+  { hosts, origins, allowsNavigation = false }: Pick<GuardOptions, "hosts" | "origins" | "allowsNavigation">,
+  target?: string,
+): void {
   const url = new URL(request.url);
   const host = request.headers.get("host") ?? url.host;
   if (!hosts.has("*") && !hosts.has(nameOf(host))) throw new Refusal("host_refused");
   const origin = request.headers.get("origin");
   if (origin !== null) {
     if (!origins.has(origin) && !isOwn(origin, host)) throw new Refusal("origin_refused");
-  } else if (request.headers.get("sec-fetch-site") === "cross-site") throw new Refusal("origin_refused");
+  } else if (request.headers.get("sec-fetch-site") === "cross-site" && !(allowsNavigation && isNavigation(request))) {
+    throw new Refusal("origin_refused");
+  }
   checkPath(url.pathname);
   if (target === undefined) return;
-  // A target that names a host must name the one that was let in.
+  // An absolute target must name the same host.
   const named = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(target);
   if (named && named[1] !== host) throw new Refusal("host_refused");
   checkPath(target.slice(named?.[0].length ?? 0).split(/[?#]/)[0]!);
 }
 
-/** Whether a browser says that the page comes from this very server. */
+/** Whether the browser reports a top-level navigation, whose response no other page sees. */
+function isNavigation({ headers }: Request): boolean {
+  return headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+}
+
+/** Whether the browser reports that the page is from this server. */
 function isOwn(origin: string, host: string): boolean {
   return origin === `http://${host}` || origin === `https://${host}`;
 }
@@ -48,7 +64,7 @@ function nameOf(host: string): string {
   return host.replace(/:\d+$/, "").toLowerCase();
 }
 
-/** Separators and dots that one decoder sees and another doesn't are nobody's id. */
+/** Refuses encoded separators and dots, which decoders read differently. */
 function checkPath(path: string): void {
   if (/\/\/|\\|%2f|%5c|%00/i.test(path)) throw new Refusal("invalid_argument", "The path is not valid.");
   try {
@@ -63,36 +79,46 @@ function checkPath(path: string): void {
   }
 }
 
-/** With what every answer carries; what a handler set stays. */
+/** Adds the headers of every response; those set by a handler stay. */
 export function secured(response: Response): Response {
   const { headers } = response;
   for (const [name, value] of Object.entries(securityHeaders)) if (!headers.has(name)) headers.set(name, value);
   return response;
 }
 
-/** The same, and what a browser's page may know of it. */
-export function secure(response: Response, request: Request, origins: ReadonlySet<string>): Response {
+/** The same, with CORS headers. */
+export function secure(response: Response, request: Request, { origins, responseHeaders }: GuardOptions): Response {
   const { headers } = secured(response);
   const origin = request.headers.get("origin");
   if (origin !== null && origins.has(origin)) {
     headers.set("access-control-allow-origin", origin);
     headers.set("cross-origin-resource-policy", "cross-origin");
-    headers.set("access-control-expose-headers", "content-disposition, retry-after, x-request-id");
+    const exposed = ["content-disposition", "retry-after", "x-request-id", ...responseHeaders];
+    headers.set("access-control-expose-headers", exposed.join(", "));
     headers.append("vary", "origin");
   }
   return response;
 }
 
-/** The answer to a browser that asks first; only origins that were configured get one that helps. */
-export function preflight(request: Request, origins: ReadonlySet<string>): Response | undefined {
+const allowedHeaders = [
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "last-event-id",
+  "x-api-key",
+  "x-filename",
+  "x-request-id",
+];
+
+/** The response to a CORS preflight; only configured origins are allowed. */
+export function preflight(request: Request, { origins, requestHeaders }: GuardOptions): Response | undefined {
   const origin = request.headers.get("origin");
   if (request.method !== "OPTIONS" || origin === null || !origins.has(origin)) return undefined;
   return new Response(null, {
     status: 204,
     headers: {
       "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
-      "access-control-allow-headers":
-        "authorization, content-type, idempotency-key, last-event-id, x-api-key, x-filename, x-request-id",
+      "access-control-allow-headers": [...allowedHeaders, ...requestHeaders].join(", "),
       "access-control-max-age": "600",
     },
   });

@@ -20,7 +20,7 @@ function given(perMinute: number) {
   return { clock, good, ask };
 }
 
-test("G1: an address that guesses too often is refused without a lookup, until time has passed", async () => {
+test("Guesses-1: an address that guesses too often is refused without a lookup, until time has passed", async () => {
   const { clock, ask } = given(60);
   for (let i = 0; i < 60; i++) expect(await ask(`guess ${i}`)).toBeUndefined();
   await expect(ask("guess")).rejects.toEqual(limited);
@@ -30,13 +30,13 @@ test("G1: an address that guesses too often is refused without a lookup, until t
   expect(await ask("good")).toBeDefined();
 });
 
-test("G1: guesses at the same time are no more than guesses in a row", async () => {
+test("Guesses-1: guesses at the same time are no more than guesses in a row", async () => {
   const { clock, ask } = given(10);
   await Promise.allSettled(Array.from({ length: 50 }, (_, i) => ask(`guess ${i}`)));
   expect(clock.lookups).toBe(10);
 });
 
-test("G2: other addresses, and credentials that were accepted before, get in", async () => {
+test("Guesses-2: other addresses, and credentials that were accepted before, get in", async () => {
   const { good, ask } = given(5);
   expect(await ask("good")).toBeDefined();
   for (let i = 0; i < 5; i++) await ask(`guess ${i}`);
@@ -53,7 +53,7 @@ test("a credential that could not be looked up is no guess", async () => {
   expect(await ask("good")).toBeDefined();
 });
 
-test("G3: no more addresses are remembered than there is room for, and the newest are", () => {
+test("Guesses-3: no more addresses are remembered than there is room for, and the newest are", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 1, now: () => 0 });
   for (let i = 0; i < 30_000; i++) limit.take(`${i}`);
   expect(limit.size).toBe(10_000);

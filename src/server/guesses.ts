@@ -1,10 +1,10 @@
-// Guesses: credentials that were refused, counted by the address they came from.
-//   G1. An address that was refused too often is refused before its next credential is looked up.
-//   G2. Nobody else is: others have other addresses. Behind a proxy all have the same one, so a credential that was accepted
-//       lately is looked up in any case.
-//   G3. What is remembered is bounded, and holds no credential: only digests.
+// Guesses: counts refused credentials by remote address.
+//   Guesses-1. After too many refusals, an address is refused before its next credential is checked.
+//   Guesses-2. Other clients are not affected: they have other addresses. Behind a proxy all share one, so a credential that was accepted
+//       recently is always checked.
+//   Guesses-3. The memory is bounded, and holds only digests of credentials.
 
-import { createHash } from "node:crypto";
+import { sha256Hex } from "../base/sha256.ts";
 import { type Authenticate, credentialOf, type Identity } from "./auth.ts";
 import { RateLimit } from "./rate.ts";
 
@@ -12,14 +12,14 @@ const maxAccepted = 10_000;
 
 export class Guesses {
   readonly #refused: RateLimit;
-  /** Digests of accepted credentials, the one used last at the end. */
+  /** Digests of accepted credentials, the most recently used last. */
   readonly #accepted = new Set<string>();
 
   constructor({ perMinute, now }: { perMinute: number; now: () => number }) {
     this.#refused = new RateLimit({ perSecond: perMinute / 60, burst: perMinute, now });
   }
 
-  /** Who asks, as `authenticate` says, unless too many guesses came from there. */
+  /** Calls `authenticate`, unless the address has made too many guesses. */
   async limit(
     request: Request,
     address: string | undefined,
@@ -28,7 +28,7 @@ export class Guesses {
     const network = networkOf(address);
     const digest = digestOf(request);
     const isKnown = digest !== undefined && this.#accepted.has(digest);
-    // Taken before it is known whether it is a guess, so that many at once are no more than many in a row.
+    // Counted before the outcome is known, so that concurrent guesses are limited like consecutive ones.
     if (!isKnown) this.#refused.take(network);
     let isGuess = false;
     try {
@@ -50,10 +50,10 @@ export class Guesses {
 
 function digestOf(request: Request): string | undefined {
   const given = credentialOf(request);
-  return given === undefined ? undefined : createHash("sha256").update(given).digest("base64");
+  return given === undefined ? undefined : sha256Hex(given);
 }
 
-/** Whose an address is: of IPv6, a customer has the lower 64 bits to himself. */
+/** The client of an address: an IPv6 customer controls the lower 64 bits. */
 export function networkOf(address = "unknown"): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address);
   if (mapped) return mapped[1]!;

@@ -1,19 +1,32 @@
-// The server: agents and a store behind HTTP, server-sent events and WebSocket. The contract is PROTOCOL.md.
+// The server: agents and a store over HTTP, server-sent events and WebSocket. The contract is PROTOCOL.md.
 
 import type { ServerOptions } from "./options.ts";
 import { Server } from "./server.ts";
 
+export type { Frame } from "../wire/index.ts";
+export type { AssetsOptions } from "./assets.ts";
 export type { AuditOptions } from "./audit/log.ts";
 export { type Authenticate, apiKeys, createApiKey, hashApiKey, type Identity } from "./auth.ts";
-export { type BoughConfig, type ConfiguredAgent, defineConfig } from "./config.ts";
-export { type ServeOptions, type Serving, serve } from "./node.ts";
-export type { ServerLimits, ServerOptions } from "./options.ts";
-export type { ActionScope, Authorize } from "./policy.ts";
+export { type AgentSetting, type BoughConfig, type ConfiguredAgent, defineConfig } from "./config.ts";
+export type {
+  Mount,
+  MountAnswer,
+  MountCall,
+  MountPlace,
+  MountRoute,
+  MountTenant,
+  SseAnswer,
+  SseEvent,
+} from "./mounts/mount.ts";
+export type { ResolveAgent, ResolveContext, ServerLimits, ServerOptions } from "./options.ts";
+export type { Action, ActionScope, Authorize, MountAction } from "./policy.ts";
+export { serve } from "./serve.ts";
 export type { Connection, OpenSocket, Server } from "./server.ts";
+export type { ServeOptions, Serving } from "./serving.ts";
 export type { SocketEnd } from "./socket.ts";
 
 /**
- * Agents and a store behind a fetch handler. Safe as it is: without `auth`, whoever asks needs the server's token.
+ * Serves agents and a store with a fetch handler. It is secure by default: without `auth`, every request needs the server's token.
  *
  * @example
  * const server = createServer({ agents: { helper: { model: "anthropic/claude-sonnet-4-5" } }, store: "sqlite:./bough.db" });

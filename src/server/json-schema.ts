@@ -1,8 +1,8 @@
-// From the wire's schemas to JSON Schema: what the route table uses, no more.
+// Converts the wire's schemas to JSON Schema. Only what the route table uses is supported.
 
 import type { Json, JsonObject } from "../base/json.ts";
 
-/** What is read of a valibot schema; its own types know each kind by itself. */
+/** The fields of a valibot schema that are read here; its own types differ per kind. */
 interface Node {
   readonly type: string;
   readonly entries?: Readonly<Record<string, Node>>;

@@ -1,4 +1,4 @@
-// What bytes are, by how they begin. Nothing that a browser would run has a signature here.
+// Detects media types by signature. No type that a browser would execute is in the list.
 
 const signatures: readonly { readonly type: string; readonly at?: number; readonly bytes: string }[] = [
   { type: "image/png", bytes: "89504e470d0a1a0a" },
@@ -24,7 +24,7 @@ const signatures: readonly { readonly type: string; readonly at?: number; readon
   { type: "application/gzip", bytes: "1f8b" },
 ];
 
-/** The media type of bytes that are known by their beginning; otherwise `application/octet-stream`. */
+/** The media type by the first bytes; `application/octet-stream` if unknown. */
 export function mediaTypeOf(bytes: Uint8Array): string {
   const start = Array.from(bytes.subarray(0, 32), (byte) => byte.toString(16).padStart(2, "0")).join("");
   const found = signatures.find(({ at = 0, bytes: signature }) => start.startsWith(signature, at * 2));

@@ -84,3 +84,28 @@ test("the headers of all parts together are bounded", () => {
   expect(() => read(part(7_000) + part(7_000) + part(7_000) + last)).toThrow(/at most 16384 bytes/);
   expect(() => read(part(1_000_000) + last)).toThrow(/at most 16384 bytes/);
 });
+
+test("without Node's buffers the same file is read", () => {
+  const forms = [
+    file('name="file"; filename="é"', "a\r\n-\r\n--\r\n--c\r\rb"),
+    `before\r\n--b\r\n\r\nvalue\r\n${file('name="file"; filename="x"', "\r\r\n")}after`,
+    "--b\r\nno end",
+  ];
+  const outcome = (form: Uint8Array) => {
+    try {
+      const { bytes, fileName } = readFormFile(form, type);
+      return [fileName, ...bytes];
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const encoded = forms.map((form) => new TextEncoder().encode(form));
+  const expected = encoded.map(outcome);
+  vi.stubGlobal("Buffer", undefined);
+  try {
+    expect(encoded.map(outcome)).toEqual(expected);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+  expect(expected.map((each) => each[0])).toEqual(["é", "x", "E"]);
+});

@@ -1,4 +1,4 @@
-// Serving on Node: HTTP by @hono/node-server, WebSocket by ws.
+// Serves on Node: HTTP with @hono/node-server, WebSocket with ws.
 
 import { createServer as createHttpServer, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,48 +11,28 @@ import { checkOrdinary, Incoming, keptHeaders, onRequest } from "./incoming.ts";
 import { serverFor } from "./prefix.ts";
 import { problemResponse, Refusal } from "./refusal.ts";
 import type { Server } from "./server.ts";
+import type { ServeOptions, Serving } from "./serving.ts";
 import { writeStream } from "./stream-writer.ts";
 import { Upgrades } from "./upgrades.ts";
 
-export interface ServeOptions {
-  /** Default 4600; 0 for any that is free. */
-  readonly port?: number;
-  /** Default "127.0.0.1": nobody but this machine. */
-  readonly host?: string;
-}
-
-/** A server that listens. */
-export interface Serving {
-  readonly port: number;
-  /** Where it is reached. */
-  readonly url: string;
-  /** The same with the token behind the `#`, which browsers keep to themselves. */
-  readonly startUrl: string;
-  /** Stops listening, ends streams, lets runs end for `drainMs` and hands the rest over, closes the store. */
-  close(options?: { drainMs?: number }): Promise<void>;
-}
-
 type FetchCallback = Parameters<typeof getRequestListener>[0];
 
-/** How long a server that stops waits for its clients to hear of it. */
+/** How long a stopping server waits for clients to receive their last frame. */
 const lastWordsMs = 1000;
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
-/**
- * Listens on Node, on this machine only unless told otherwise. Several servers share the listener when each has a prefix of its
- * own; the addresses returned are then those of the first.
- */
-export async function serve(server: Server | readonly Server[], options: ServeOptions = {}): Promise<Serving> {
+/** `serve`, loaded on demand. */
+export async function listen(server: Server | readonly Server[], options: ServeOptions): Promise<Serving> {
   const { port = 4600, host = "127.0.0.1" } = options;
   const servers = Array.isArray(server) ? (server as readonly Server[]) : [server as Server];
   const [first] = servers;
   if (!first || new Set(servers.map(({ prefix }) => prefix)).size < servers.length) {
-    throw new BoughError("invalid_argument", "Servers that share a listener need a prefix each, no two the same.");
+    throw new BoughError("invalid_argument", "Servers that share a listener must each have a different prefix.");
   }
   if (!loopback.has(host) && !servers.every(({ isNamed }) => isNamed)) {
     throw new BoughError(
       "invalid_argument",
-      "To be reached from outside, a server must be told its host names (`hosts`).",
+      "A server that listens beyond this machine needs its host names: set `hosts`.",
     );
   }
   const http = createHttpServer({
@@ -92,7 +72,7 @@ export async function serve(server: Server | readonly Server[], options: ServeOp
   };
 }
 
-/** Lets streams and sockets take the frame that tells them where to go on, as long as that makes sense. */
+/** Waits until streams and sockets have received the frame that tells them where to resume, for a limited time. */
 async function lastWords(http: HttpServer, closed: Promise<void>): Promise<void> {
   let isOver = false;
   void closed.then(() => {
@@ -120,14 +100,14 @@ function answerer(servers: readonly Server[]) {
   };
 }
 
-/** For what is no request that anybody could look at. */
+/** The response to malformed requests. */
 function unreadable(error: unknown): Response {
   return secured(problemResponse(error instanceof Refusal ? error.problem : problem("invalid_argument")));
 }
 
-/** Drops the connection when nothing of the answer is taken for a while. Node counts what the kernel takes as a sign of life. */
+/** Drops the connection if the client reads nothing of the response for a while. Node counts bytes that the kernel accepts as activity. */
 function dropStalled(outgoing: ServerResponse, stalledMs: number): void {
   outgoing.setTimeout(stalledMs);
-  // Before Node's own listener, which sets the time that the connection may be idle.
+  // Before Node's own listener, which sets the idle timeout of the connection.
   outgoing.prependOnceListener("finish", () => outgoing.socket?.setTimeout(0));
 }

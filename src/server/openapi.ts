@@ -1,4 +1,4 @@
-// The OpenAPI document, made from the route table.
+// Builds the OpenAPI document from the route table.
 
 import type { Json, JsonObject } from "../base/json.ts";
 import { problemTable, type Route, routes } from "../wire/index.ts";
@@ -6,7 +6,7 @@ import { jsonSchema } from "./json-schema.ts";
 
 let document: JsonObject | undefined;
 
-/** `prefix` is where the routes of the server that is asked begin. */
+/** `prefix` is the path of all routes of the server. */
 export function openApi(prefix: string): JsonObject {
   document ??= build();
   return { ...document, servers: [{ url: prefix || "/" }] };
@@ -72,7 +72,7 @@ function operation(name: string, route: Route): JsonObject {
     responses: {
       [status]: { description: summary, ...contentOf(route) },
       default: {
-        description: "A problem.",
+        description: "A problem document (RFC 9457).",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
       },
     },

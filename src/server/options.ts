@@ -1,58 +1,69 @@
-// What a server can be told, and what it does when it is told nothing.
+// The options of a server, and their defaults.
 
 import type { Agent, AgentOptions } from "../agent/index.ts";
 import type { Clock } from "../base/clock.ts";
+import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
+import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
 import type { AllowedConfig } from "./client-config.ts";
+import type { Mount } from "./mounts/mount.ts";
 import type { Authorize } from "./policy.ts";
 
+/** Bounds that a server puts on its clients. */
 export interface ServerLimits {
-  /** Bytes of a JSON body (default 1 MiB). */
+  /** Maximum bytes of a JSON body (default 1 MiB). */
   readonly bodyBytes: number;
-  /** Bytes of an upload (default 20 MiB). */
+  /** Maximum bytes of an upload (default 20 MiB). */
   readonly uploadBytes: number;
-  /** How deep JSON may be nested (default 64). */
+  /** Maximum nesting depth of JSON (default 64). */
   readonly depth: number;
-  /** Requests of a tenant in a second, on average (default 200) … */
+  /** Average requests per second of a tenant (default 200) … */
   readonly requestsPerSecond: number;
-  /** … and at once (default 1,000). */
+  /** … and their burst (default 1,000). */
   readonly burst: number;
-  /** Connections at the same time, of all (default 10,000). */
+  /** Maximum concurrent connections in total (default 10,000). */
   readonly connections: number;
-  /** Streams and sockets of a tenant at the same time (default 2,048). */
+  /** Maximum concurrent streams and sockets of a tenant (default 2,048). */
   readonly streams: number;
-  /** Runs of a tenant at the same time in this process (default 256). */
+  /** Maximum concurrent runs of a tenant in this process (default 256). */
   readonly runs: number;
-  /** Inputs that wait for one branch (default 16). */
+  /** Maximum queued inputs of one branch (default 16). */
   readonly queue: number;
-  /** Bytes of the inputs of a tenant that wait in this process (default 16 MiB) … */
+  /** Maximum bytes of a tenant's queued inputs in this process (default 16 MiB) … */
   readonly queueBytes: number;
   /** … and of all tenants (default 128 MiB). */
   readonly totalQueueBytes: number;
-  /** Bytes of one JSON answer, about: longer lists are given in pages, of at least one item (default 4 MiB). */
+  /** Approximate maximum bytes of one JSON response: longer lists are split into pages of at least one item (default 4 MiB). */
   readonly answerBytes: number;
-  /** Bytes of conversations kept in memory, of all tenants (default 256 MiB, at most an eighth of the heap's limit). */
+  /** Bytes of conversations cached in memory, for all tenants (default 256 MiB, at most an eighth of the heap's limit). */
   readonly cacheBytes: number;
-  /** A tenant for which nothing was done for so long is let go of until it comes back (default 30 minutes). */
+  /** A tenant that is idle for this long is removed from memory until its next request (default 30 minutes). */
   readonly idleTenantMs: number;
-  /** Bytes that wait for one reader before it is dropped (default 1 MiB). */
+  /** An agent without runs, requests, streams and deadlines for this long is closed until it is needed (default 30 minutes). */
+  readonly agentIdleMs: number;
+  /**
+   * Maximum agents of a tenant in memory, not counting those in `agents` (default 256). The one that was idle for longest
+   * makes room for another.
+   */
+  readonly agents: number;
+  /** Bytes that may be queued for one reader before it is dropped (default 1 MiB). */
   readonly bufferBytes: number;
-  /** Bytes of one WebSocket frame from a client (default 256 KiB). */
+  /** Maximum bytes of one WebSocket frame from a client (default 256 KiB). */
   readonly frameBytes: number;
-  /** Bytes of bodies and downloads that are on their way at the same time, of a tenant (default 128 MiB) … */
+  /** Maximum bytes of a tenant's bodies and downloads in transit (default 128 MiB) … */
   readonly tenantBytes: number;
   /** … and of all tenants (default 512 MiB). */
   readonly processBytes: number;
-  /** Refused credentials of one address in a minute (default 240); beyond it, credentials are not looked up. */
+  /** Maximum refused credentials per minute of one address (default 240); beyond it, credentials are not checked. */
   readonly guesses: number;
-  /** How long a client may take nothing of a response before the connection is dropped (default 60 s). */
+  /** How long a client may read nothing of a response before the connection is dropped (default 60 s). */
   readonly stalledMs: number;
-  /** How often a quiet stream shows a sign of life, and whether its reader still may read is asked (default 15 s). */
+  /** How often an idle stream sends a heartbeat, and its reader's access is checked again (default 15 s). */
   readonly heartbeatMs: number;
 }
 
@@ -71,6 +82,8 @@ export const defaultLimits: ServerLimits = {
   answerBytes: 4 * 1024 * 1024,
   cacheBytes: defaultCacheBytes(),
   idleTenantMs: 30 * 60 * 1000,
+  agentIdleMs: 30 * 60 * 1000,
+  agents: 256,
   bufferBytes: 1024 * 1024,
   frameBytes: 256 * 1024,
   tenantBytes: 128 * 1024 * 1024,
@@ -80,54 +93,92 @@ export const defaultLimits: ServerLimits = {
   heartbeatMs: 15_000,
 };
 
+/** The second argument of `resolveAgent`. */
+export interface ResolveContext {
+  /** The tenant of the request; "" on a server without `auth`. */
+  readonly tenant: string;
+  /** Registers a callback for when the agent is closed, such as to close a tool source that was created for it. */
+  readonly onClose: (callback: () => unknown) => void;
+}
+
+/**
+ * Returns the options of an agent by its id, or undefined to decline. Called when a request or an open turn names an id that is
+ * not in `agents` and for which it has built no agent yet.
+ */
+export type ResolveAgent = (
+  agentId: string,
+  context: ResolveContext,
+) => AgentOptions | undefined | Promise<AgentOptions | undefined>;
+
+/** What a server serves, on which store, and to whom. */
 export interface ServerOptions {
   /**
-   * By id. Options become one agent for each tenant, on the server's store. An agent that exists already keeps its own
-   * store, so it must be the only store there is, and can't be shared by tenants.
+   * Agents by id. Options become one agent per tenant, on the server's store. An existing `Agent` keeps its own
+   * store, so that must be the server's store, and tenants can't share the agent.
    */
-  readonly agents?: Readonly<Record<string, Agent | AgentOptions>>;
-  /** A store, a directory or a URL; by default the store of the agents given, or memory. */
+  // biome-ignore lint/suspicious/noExplicitAny: agents with events of every program
+  readonly agents?: Readonly<Record<string, Agent<unknown, any> | AgentOptions>>;
+  /**
+   * Finds agents that are not in `agents`. It is called before stored definitions are looked up, so an id that it resolves can't be stored.
+   * Each tenant has its own agents.
+   */
+  readonly resolveAgent?: ResolveAgent;
+  /** The options of every agent that is not defined otherwise (default: none, so an unknown id is refused). */
+  readonly defaultAgent?: AgentOptions;
+  /**
+   * Event types of the program, made by `defineEvent`, for every agent that the server builds, in addition to the agent's own.
+   * An existing `Agent` has only its own.
+   */
+  readonly events?: readonly OwnEventDefinition[];
+  /** A store, a directory or a URL (default: the store of the given `Agent` objects, or memory). */
   readonly store?: Store | string;
-  /** Who asks; by default whoever has the token. */
+  /** Authenticates requests (default: by the server's token). */
   readonly auth?: Authenticate;
-  /** Decides about every action of an identity that has the scope for it (default: the scope is enough). */
+  /** Authorises every action of an identity that has the scope for it (default: the scope is sufficient). */
   readonly authorize?: Authorize;
-  /** The audit log: what is kept and for how long (default changes and refusals, 30 days); false for none. */
+  /** The audit log: what is recorded and for how long (default: changes and refusals, 30 days); false for none. */
   readonly audit?: AuditOptions | false;
-  /** The token of the default authentication; at least 16 ASCII characters without spaces; by default 256 bits of chance. */
+  /** The token of the default authentication: at least 16 ASCII characters without spaces (default: a random 256-bit token). */
   readonly token?: string;
   /**
-   * The path below which all routes lie, such as "/api/bough" (default none), so that several servers, or a server and other
+   * The path of all routes, such as "/api/bough" (default: none), so that several servers, or a server and other
    * routes, share a listener. Servers share nothing else: each has its own store, tenants, token and limits.
    */
   readonly prefix?: string;
-  /** Host names this server answers to, without ports (default localhost, 127.0.0.1 and [::1]); "*" for all. */
+  /** Host names that this server answers to, without ports (default: localhost, 127.0.0.1 and [::1]); "*" for all. */
   readonly hosts?: readonly string[];
-  /** Origins whose pages may ask (default none but the server's own). */
+  /** Origins whose pages may send requests (default: only the server's own). */
   readonly origins?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
   /**
-   * What clients may set freely in a run's `config` (default nothing). Without it a client can only tighten: a stricter
+   * What clients may set freely in a run's `config` (default: nothing). Without it, a client can only tighten: a stricter
    * permission mode (allow < ask < deny), lower limits, no instructions, no model.
    */
   readonly allowConfig?: readonly AllowedConfig[];
   /**
-   * What runs do with a question to a person: "park" (default) holds no process while somebody thinks, and the answer resumes
-   * the turn on whichever node it reaches; "wait" keeps the run. An input may say otherwise.
+   * What runs do with a question to a person: with "park" (default), no process waits, and the answer resumes
+   * the turn on the node it reaches; with "wait", the run stays active. An input can override it.
    */
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
-  /** What stored agents may use: tools by name, and models by name (by default all that "provider/model" can mean). */
+  /** What stored agents may use: tools by name, and models by name (default: every "provider/model"). */
   readonly definitions?: {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
   };
-  /** HTML for browsers that open `/` (default none). Shown to whoever reaches the server, so it must hold no secret. */
+  /** Other protocols behind this server's auth, tenants, limits and guards (default: none). */
+  readonly mounts?: readonly Mount[];
+  /**
+   * The files of a web app, served without a credential (default: none). They must hold no secret: the app sends its requests with the
+   * token behind the `#` of its address, or with one that a person enters.
+   */
+  readonly assets?: AssetsOptions;
+  /** HTML for browsers that open `/` (default: none), the same as assets with one page. Served without a credential, so it must hold no secret. */
   readonly page?: string;
-  /** Takes secrets out of the texts of errors, for agents that don't say themselves (default: keys of known shapes). */
+  /** Removes secrets from error messages, for agents without their own `redact` (default: removes keys of known formats). */
   readonly redact?: AgentOptions["redact"];
-  /** Where failures of the server go (default the console). */
+  /** Receives the server's failures (default: the console). */
   readonly logger?: Pick<Console, "warn">;
   readonly clock?: Clock;
 }

@@ -1,14 +1,12 @@
-// Answers in pages: a list is written item by item until the answer is as large as it may be, and says where it stopped.
+// Paged responses: a list is serialised item by item until the response is full, and tells where it stopped.
 
-import { setImmediate } from "node:timers/promises";
-import { BoughError } from "../base/errors.ts";
-import type { BranchRef } from "../log/store.ts";
-import type { OpenTurn } from "../projection/index.ts";
+import { utf8Length } from "../base/bytes.ts";
+import { breathe } from "./breathe.ts";
 
-/** Text is written for so long before others have their turn. */
+/** How much text is serialised before yielding to other tasks. */
 const breathAt = 512 * 1024;
 
-/** What fits into one answer: items until it is full, and at least one. */
+/** Fills one response with items until it is full, with at least one. */
 export class AnswerRoom {
   #left: number;
   #isEmpty = true;
@@ -18,12 +16,12 @@ export class AnswerRoom {
     this.#left = bytes;
   }
 
-  /** The first of the items, as JSON, as many as there is room for. */
+  /** The first items, as JSON, as many as fit. */
   first(items: readonly unknown[]): Promise<string[]> {
     return this.#write(items.length, (i) => items[i]);
   }
 
-  /** The last of the items, likewise; in their order. */
+  /** The last items, likewise, in their order. */
   async last(items: readonly unknown[]): Promise<string[]> {
     return (await this.#write(items.length, (i) => items[items.length - 1 - i])).reverse();
   }
@@ -32,7 +30,7 @@ export class AnswerRoom {
     const texts: string[] = [];
     for (let i = 0; i < count; i++) {
       const text = JSON.stringify(item(i));
-      const bytes = Buffer.byteLength(text) + 1;
+      const bytes = utf8Length(text) + 1;
       if (bytes > this.#left && !this.#isEmpty) {
         this.#left = 0;
         break;
@@ -49,11 +47,11 @@ export class AnswerRoom {
     this.#sinceBreath += bytes;
     if (this.#sinceBreath < breathAt) return;
     this.#sinceBreath = 0;
-    await setImmediate();
+    await breathe();
   }
 }
 
-/** A JSON answer of fields that are written already and fields that are not; those without a value are left out. */
+/** A JSON response of serialised and plain fields; those without a value are left out. */
 export function jsonAnswer(
   written: Readonly<Record<string, string | readonly string[]>>,
   more: Readonly<Record<string, unknown>>,
@@ -71,7 +69,7 @@ interface Identified {
   readonly id: string;
 }
 
-/** The newest messages of a branch that fit, those of the open turn first, and the message before which the rest is. */
+/** The newest messages of a branch that fit, open turn first, and the id before which the rest can be read. */
 export async function newestMessages(
   room: AnswerRoom,
   { messages, open = [] }: { messages: readonly Identified[]; open?: readonly Identified[] | undefined },
@@ -87,22 +85,7 @@ export async function newestMessages(
   return { closed, open: ofTurn, before: at > 0 ? first?.id : undefined };
 }
 
-/** What a branch says, as far as one walks back from a message; from the newest on without one. */
-export function messagesBefore(
-  ref: BranchRef,
-  branch: { messages: readonly Identified[]; uncommittedTurn?: OpenTurn },
-  before: string | undefined,
-): readonly Identified[] {
-  const all = [...branch.messages, ...(branch.uncommittedTurn?.messages ?? [])];
-  if (before === undefined) return all;
-  const at = all.findLastIndex(({ id }) => id === before);
-  if (at >= 0) return all.slice(0, at);
-  throw new BoughError("message_not_on_branch", `Branch "${ref.branchId}" has no message "${before}" any more.`, {
-    data: { ...ref, messageId: before },
-  });
-}
-
-/** The newest of these messages, and the one before which the rest is. */
+/** The newest of these messages, and the id before which the rest can be read. */
 export async function messagesAnswer(
   messages: readonly Identified[],
   last: number,

@@ -1,12 +1,12 @@
-// Policy: whether an identity may do what it asks for. First its scopes, then the program's own `authorize`.
+// Policy: whether an identity may perform an action. Its scopes are checked first, then the program's `authorize`.
 
 import { BoughError } from "../base/errors.ts";
 import type { Identity, Scope } from "../base/identity.ts";
 import { refuse } from "../log/refusals.ts";
-import type { Route, RouteName } from "../wire/index.ts";
+import type { RouteName } from "../wire/index.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What an action is about: the ids of the request's path, and those that its body names. */
+/** The ids that an action concerns: those of the request's path and those in its body. */
 export interface ActionScope {
   readonly agentId?: string;
   readonly sessionId?: string;
@@ -17,32 +17,44 @@ export interface ActionScope {
   readonly interactionId?: string;
 }
 
-/**
- * Decides about one action of an identity that has the scope for it. `action` is the name of a route (the `operationId` of
- * the OpenAPI document). False refuses with 403; a thrown `session_not_found` is answered as if there were no such session;
- * anything else that is thrown refuses with 500. Asked again at every heartbeat of an open stream.
- */
-export type Authorize = (identity: Identity, action: RouteName, scope: ActionScope) => boolean | Promise<boolean>;
+/** A route of a mount, as `mount.route`, with the names that the mount declares. */
+export type MountAction = `${string}.${string}`;
 
-export function needScope(identity: Identity, scope: Scope): void {
-  if (!identity.scopes.includes(scope)) throw new Refusal("forbidden", `Scope "${scope}" is needed.`);
+/** An action: the name of a built-in route (the `operationId` of the OpenAPI document) or a route of a mount. */
+export type Action = RouteName | MountAction;
+
+/** The scope that an action needs; with two, either is sufficient. */
+export interface Needs {
+  readonly scope: Scope;
+  readonly otherScope?: Scope;
 }
 
-/** Whether the scopes let the identity in; a route with two needs one of them. */
-export function hasScopeFor({ scopes }: Identity, { scope, otherScope }: Route): boolean {
+/**
+ * Decides about one action of an identity that has the scope for it. It is called for a mount's request as `mount.route`, and
+ * again for each built-in action that the mount performs. False refuses with 403. A thrown `session_not_found` gives the response
+ * of a missing session; any other error refuses with 500. It is called again at every heartbeat of an open stream.
+ */
+export type Authorize = (identity: Identity, action: Action, scope: ActionScope) => boolean | Promise<boolean>;
+
+export function needScope(identity: Identity, scope: Scope): void {
+  if (!identity.scopes.includes(scope)) throw new Refusal("forbidden", `This action needs scope "${scope}".`);
+}
+
+/** Whether the identity has the scope; a route with two needs one of them. */
+export function hasScopeFor({ scopes }: Identity, { scope, otherScope }: Needs): boolean {
   return scopes.includes(scope) || (otherScope !== undefined && scopes.includes(otherScope));
 }
 
-/** Refuses an identity without the scope. */
-export function checkScope(identity: Identity, route: Route): void {
-  if (!hasScopeFor(identity, route)) needScope(identity, route.scope);
+/** Throws for an identity without the scope. */
+export function checkScope(identity: Identity, needs: Needs): void {
+  if (!hasScopeFor(identity, needs)) needScope(identity, needs.scope);
 }
 
-/** Asks the program; refuses when it does. */
+/** Calls `authorize`; throws if it refuses. */
 export async function askProgram(
   authorize: Authorize | undefined,
   identity: Identity,
-  action: RouteName,
+  action: Action,
   scope: ActionScope,
 ): Promise<void> {
   if (!authorize) return;
@@ -51,7 +63,7 @@ export async function askProgram(
     isAllowed = await authorize(identity, action, scope);
   } catch (error) {
     const { sessionId } = scope;
-    // In the words of a session that is not there, so that nothing tells the two apart.
+    // The same text as for a missing session, so that the two can't be distinguished.
     if (sessionId !== undefined && BoughError.is(error, "session_not_found")) throw refuse.sessionNotFound(sessionId);
     throw error;
   }
@@ -68,7 +80,7 @@ const scopeKeys = [
   "interactionId",
 ] as const satisfies readonly (keyof ActionScope)[];
 
-/** The ids of the path before those of the body: what a body names beside them is a wish, not a place. */
+/** Ids of the path take precedence over those of the body, which may only name what is to be created. */
 export function actionScope(params: Readonly<Record<string, string>>, body: unknown): ActionScope {
   const said = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
   const found = scopeKeys.flatMap((key): [string, string][] => {

@@ -1,4 +1,4 @@
-/** Bytes that may be held at the same time. One that has a parent takes from both, or from neither. */
+/** A budget of bytes. With a parent, bytes are taken from both or from neither. */
 export class QueueBytes {
   readonly limit: number;
   readonly #parent: QueueBytes | undefined;
@@ -9,7 +9,7 @@ export class QueueBytes {
     this.#parent = parent;
   }
 
-  /** Takes the bytes; or takes nothing, and says which budget is used up. */
+  /** Takes the bytes, or takes nothing and returns the budget that is used up. */
   take(bytes: number): QueueBytes | undefined {
     if (this.#held + bytes > this.limit) return this;
     const full = this.#parent?.take(bytes);

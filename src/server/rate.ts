@@ -5,10 +5,10 @@ interface Bucket {
   at: number;
 }
 
-/** How many keys are remembered; the one that asked longest ago is forgotten first. */
+/** How many keys are remembered; the least recently used is dropped first. */
 const maxKeys = 10_000;
 
-/** A token bucket for each key. */
+/** A token bucket per key. */
 export class RateLimit {
   readonly #buckets = new Map<string, Bucket>();
   readonly #perMs: number;
@@ -26,7 +26,7 @@ export class RateLimit {
     return this.#buckets.size;
   }
 
-  /** Takes one; throws when there is none. */
+  /** Takes a token; throws if there is none. */
   take(key: string): void {
     const now = this.#now();
     const bucket = this.#buckets.get(key) ?? { tokens: this.#burst, at: now };
@@ -36,13 +36,13 @@ export class RateLimit {
       throw new Refusal("rate_limited", undefined, { retryAfterMs: (1 - bucket.tokens) / this.#perMs });
     }
     bucket.tokens--;
-    // Set anew, so that the map's order is that of the last use.
+    // Set again, so that the map is ordered by last use.
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
     if (this.#buckets.size > maxKeys) this.#buckets.delete(this.#buckets.keys().next().value!);
   }
 
-  /** Gives back what was taken. */
+  /** Returns a token. */
   giveBack(key: string): void {
     const known = this.#buckets.get(key);
     if (known) known.tokens = Math.min(this.#burst, known.tokens + 1);

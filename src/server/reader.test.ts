@@ -5,7 +5,7 @@ const kept = (seq: number) => new Encoded({ type: "event", event: { type: "turn.
 const size = kept(1).json.length;
 const seqsOf = (batch: readonly Encoded[] | undefined) => batch?.map(({ seq }) => seq);
 
-test("R1: what a reader has already does not come again", async () => {
+test("Reader-1: what a reader has already does not come again", async () => {
   const reader = new Reader(3, { bufferBytes: 1000 });
   for (const seq of [2, 3, 4, 4, 5]) reader.push(kept(seq));
   expect(seqsOf(await reader.next())).toEqual([4, 5]);
@@ -14,7 +14,7 @@ test("R1: what a reader has already does not come again", async () => {
   expect(seqsOf(await reader.next())).toEqual([6]);
 });
 
-test("R2: a reader that is too slow gets the end, with the cursor of what it took", async () => {
+test("Reader-2: a reader that is too slow gets the end, with the cursor of what it took", async () => {
   const reader = new Reader(0, { bufferBytes: 3.5 * size });
   reader.push(kept(1));
   await reader.next();
@@ -73,7 +73,7 @@ test("a page is waited for until all of it is taken, however large it is", async
   expect(reader.isEmpty).toBe(true);
 });
 
-test("R3: whoever leaves is told of once, keeps nothing, and holds up no page", async () => {
+test("Reader-3: whoever leaves is told of once, keeps nothing, and holds up no page", async () => {
   let left = 0;
   const reader = new Reader(0, { bufferBytes: 1000, onLeft: () => left++ });
   const filled = reader.fill([kept(1)]);

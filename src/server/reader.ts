@@ -1,7 +1,7 @@
-// Reader: what one stream has yet to send. The feed never waits for it.
-//   R1. Kept events come once and in order: one at or before the cursor is not taken again.
-//   R2. What waits stays bounded: a reader that is too slow loses what waits and ends, with the cursor of what it got.
-//   R3. It is left once, by whoever reads it; from then on nothing is kept for it.
+// Reader: the queue of one stream. The feed never waits for it.
+//   Reader-1. Kept events are queued once and in order: one at or before the cursor is ignored.
+//   Reader-2. The queue is bounded: a reader that is too slow loses its queue and ends, with the cursor of what it received.
+//   Reader-3. Its consumer leaves it once; from then on nothing is queued.
 
 import { type Frame, sseText } from "../wire/index.ts";
 
@@ -9,12 +9,15 @@ const encoder = new TextEncoder();
 
 /** A frame, encoded once for all readers. */
 export class Encoded {
+  /** As an object, for readers in this process, which saves parsing. */
+  readonly frame: Frame;
   readonly json: string;
   /** Of a kept event of the branch: the cursor. */
   readonly seq: number | undefined;
   #sse: Uint8Array | undefined;
 
   constructor(frame: Frame) {
+    this.frame = frame;
     this.json = JSON.stringify(frame);
     this.seq = frame.type === "event" ? frame.event.seq : undefined;
   }
@@ -27,16 +30,16 @@ export class Encoded {
 }
 
 export class Reader {
-  /** Called when something waits that did not, and at the end. */
+  /** Called when the queue becomes non-empty, and at the end. */
   onWaiting: (() => void) | undefined;
   readonly #limit: number;
   readonly #onLeft: (() => void) | undefined;
   #waiting: Encoded[] = [];
   #size = 0;
-  /** The newest kept event that came, and the newest that was handed on. */
+  /** The newest kept event that was queued, and the newest that was taken. */
   #cursor: number;
   #taken: number;
-  /** Of a page that is waited for. */
+  /** Resolves the push of a page. */
   #onEmpty: (() => void) | undefined;
   #isEnded = false;
   #isLeft = false;
@@ -48,7 +51,7 @@ export class Reader {
     this.#onLeft = options.onLeft;
   }
 
-  /** Whether nothing comes any more; something may still wait. */
+  /** Whether nothing more will be queued; frames may remain. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -70,7 +73,7 @@ export class Reader {
     else if (this.#waiting.length === 1) this.onWaiting?.();
   }
 
-  /** A page of the log. Resolves when it is taken, or nobody will: until then nothing may be pushed. */
+  /** Queues a page of the log. Resolves when it was taken or the reader was left; until then nothing else may be pushed. */
   fill(page: readonly Encoded[]): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
     this.#waiting = [...page];
@@ -82,7 +85,7 @@ export class Reader {
     });
   }
 
-  /** What waits is sent and then the end; of a slow reader, only the end. */
+  /** Ends the stream after the queued frames; for a slow reader, immediately. */
   end(reason: Extract<Frame, { type: "end" }>["reason"]): void {
     if (reason === "slow") this.#waiting = [];
     const last = this.#waiting.findLast(({ seq }) => seq !== undefined)?.seq ?? this.#taken;
@@ -98,7 +101,7 @@ export class Reader {
     this.onWaiting?.();
   }
 
-  /** What waits, up to so many bytes or the first that has more. Nothing when nothing waits. */
+  /** Takes queued frames up to this many bytes, at least one; undefined if the queue is empty. */
   take(bytes = Number.POSITIVE_INFINITY): readonly Encoded[] {
     const taken = this.#takeUpTo(bytes);
     this.#taken = taken.findLast(({ seq }) => seq !== undefined)?.seq ?? this.#taken;
@@ -109,7 +112,7 @@ export class Reader {
     return taken;
   }
 
-  /** The same, as soon as there is something; nothing after the end. */
+  /** The same, but waits for a frame; undefined after the end. */
   async next(): Promise<readonly Encoded[] | undefined> {
     while (this.isEmpty) {
       if (this.#isEnded) return undefined;
@@ -121,7 +124,7 @@ export class Reader {
     return this.take();
   }
 
-  /** Nothing is read any more. */
+  /** Leaves the reader. */
   leave(): void {
     if (this.#isLeft) return;
     this.#isLeft = true;

@@ -2,24 +2,25 @@ import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import { type Problem, type ProblemCode, problem } from "../wire/index.ts";
 
-/** Thrown where a request can't go on; becomes the answer. */
+/** Thrown to refuse a request; becomes its response. */
 export class Refusal extends Error {
   readonly problem: Problem;
 
-  constructor(code: ProblemCode, detail?: string, data: Readonly<Record<string, unknown>> = {}) {
-    super(detail ?? code);
+  /** The cause is for the server's log; the response never shows it. */
+  constructor(code: ProblemCode, detail?: string, data: Readonly<Record<string, unknown>> = {}, cause?: unknown) {
+    super(detail ?? code, cause === undefined ? {} : { cause });
     this.problem = problem(code, detail, data);
   }
 }
 
-/** Whatever was thrown, as it may be told. */
+/** The problem for a thrown value, without internal details. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Refusal) return error.problem;
   if (BoughError.is(error)) return problem(error.code, error.message, error.data);
   return problem("server_failed");
 }
 
-/** Every refusal names the request it answers, also one that could not be read. */
+/** Every refusal has the id of its request, even of one that could not be parsed. */
 export function problemResponse(refused: Problem, requestId: string = randomIds.next()): Response {
   const told = { ...refused, requestId };
   const { status, code, data } = told;

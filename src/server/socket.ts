@@ -1,8 +1,8 @@
-// Socket: one WebSocket connection, whatever library carries it. Down go the frames of the branch's stream; up come inputs,
+// Socket: one WebSocket connection, independent of the library. It sends the frames of the branch's stream, and receives inputs,
 // interrupts and responses.
-//   K1. A client's frames are worked on one after the other; each that can be read gets one reply.
-//   K2. Whether the client may still do what it asks is looked up for every frame, and now and then without one.
-//   K3. A connection that takes nothing for a whole heartbeat, or gives no sign of life, is dropped.
+//   Socket-1. A client's frames are handled one after the other; each valid one gets one reply.
+//   Socket-2. The client's access is checked for every frame, and at every heartbeat.
+//   Socket-3. A connection that reads nothing for a whole heartbeat, or answers no ping, is dropped.
 
 import {
   type ClientFrame,
@@ -19,18 +19,18 @@ import { parse, parseJson } from "./body.ts";
 import type { HeldBytes } from "./bytes.ts";
 import type { Exchange, Held } from "./exchange.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
-import type { Beating } from "./heart.ts";
+import type { Beating } from "./heartbeats.ts";
 import type { Reader } from "./reader.ts";
 import { problemOf } from "./refusal.ts";
 
 /** The library's side of a connection. */
 export interface SocketEnd {
-  /** Resolves when the text has left this process. */
+  /** Resolves when the text was written to the connection. */
   send(text: string): Promise<void>;
   close(code: number, reason: string): void;
-  /** Drops the connection without a word. */
+  /** Drops the connection without a close frame. */
   destroy(): void;
-  /** Asks for a sign of life. */
+  /** Sends a ping. */
   ping(): void;
 }
 
@@ -41,13 +41,13 @@ export interface SocketOptions {
   readonly connection: SocketEnd;
   /** The request that opened it. */
   readonly attempt: Attempt;
-  /** Counts a frame as a request, and asks whether it may be done; throws when not. */
+  /** Counts a frame as a request and authorises it; throws if it is refused. */
   readonly permit: (frame: Attempt) => Promise<void>;
-  /** Told of a frame's outcome. */
+  /** Called with a frame's outcome. */
   readonly record: (frame: Attempt, status: number) => void;
 }
 
-/** Frames of a client that may wait for those before them. */
+/** How many frames of a client may be queued. */
 const waitingFrames = 64;
 
 export class Socket implements Beating {
@@ -56,7 +56,7 @@ export class Socket implements Beating {
   #reader: Reader | undefined;
   #isGone = false;
   #isSending = false;
-  /** Frames that were taken, and how many of them at the last look. */
+  /** How many frames were sent, and how many at the last heartbeat. */
   #sent = 0;
   #sentBefore = 0;
   #isAlive = true;
@@ -69,7 +69,7 @@ export class Socket implements Beating {
     void this.#stream();
   }
 
-  /** A text frame of the client. */
+  /** Takes a text frame of the client. */
   message(text: string): void {
     this.#isAlive = true;
     const held = this.#admit(text);
@@ -85,7 +85,7 @@ export class Socket implements Beating {
     });
   }
 
-  /** Room for a frame that waits, unless there is none. */
+  /** Reserves bytes for a queued frame, if available. */
   #admit(text: string): HeldBytes | undefined {
     if (this.#waiting >= waitingFrames) return undefined;
     const held = this.#options.exchange.holdBytes();
@@ -97,12 +97,12 @@ export class Socket implements Beating {
     }
   }
 
-  /** The client is there. */
+  /** The client answered a ping. */
   pong(): void {
     this.#isAlive = true;
   }
 
-  /** The connection is gone. */
+  /** The connection was closed. */
   closed(): void {
     this.#stopBeating();
     this.#isGone = true;
@@ -110,14 +110,14 @@ export class Socket implements Beating {
     this.#options.held.done();
   }
 
-  /** K2, K3. */
+  /** Socket-2, Socket-3. */
   async beat(): Promise<void> {
     const { connection, held } = this.#options;
     const isStill = this.#sent === this.#sentBefore;
     const isStuck = this.#isSending && isStill;
     const isQuiet = !this.#isSending && isStill;
     this.#sentBefore = this.#sent;
-    // Whoever takes frames may be too busy with them to answer a ping that comes behind them.
+    // A client that is reading frames may not have reached the ping behind them yet.
     if (isStuck || !(this.#isAlive || this.#isSending)) return connection.destroy();
     this.#isAlive = false;
     connection.ping();
@@ -129,16 +129,16 @@ export class Socket implements Beating {
   async #stream(): Promise<void> {
     const { exchange, after, connection } = this.#options;
     const { bufferBytes } = exchange.limits;
-    let last = "";
+    let last: Frame | undefined;
     try {
       const reader = await exchange.tenant.feeds.open(exchange.ref, after, { bufferBytes });
       this.#reader = reader;
       if (this.#isGone) reader.leave();
       for (let batch = await reader.next(); batch; batch = await reader.next()) {
         for (const { json } of batch) await this.#send(json);
-        last = batch.at(-1)!.json;
+        last = batch.at(-1)!.frame;
       }
-      if (!this.#isGone) connection.close(...closingOf(JSON.parse(last)));
+      if (!this.#isGone) connection.close(...closingOf(last));
     } catch (error) {
       const problem = { ...problemOf(error), requestId: this.#options.attempt.requestId };
       await this.#send(JSON.stringify({ type: "reset", problem } satisfies Frame)).catch(() => {});
@@ -155,7 +155,7 @@ export class Socket implements Beating {
     this.#sent++;
   }
 
-  /** K1. */
+  /** Socket-1. */
   async #receive(text: string): Promise<void> {
     const { exchange, held, connection } = this.#options;
     let frame: ClientFrame;
@@ -170,7 +170,7 @@ export class Socket implements Beating {
     await connection.send(JSON.stringify(reply)).catch(() => {});
   }
 
-  /** As the route of the same name would. */
+  /** Handles a frame like the route of the same name. */
   async #answer(exchange: Exchange, identity: Identity, frame: ClientFrame): Promise<ReplyFrame> {
     const { attempt, permit, record } = this.#options;
     const doing = attempt.frame(actions[frame.type], identity, frame);
@@ -182,7 +182,7 @@ export class Socket implements Beating {
     try {
       await permit(doing);
       doing.result = await perform(exchange, identity, frame);
-      return reply(routes[doing.action!].status, doing.result);
+      return reply(routes[actions[frame.type]].status, doing.result);
     } catch (error) {
       const problem = problemOf(error);
       doing.code = problem.code;
@@ -191,7 +191,7 @@ export class Socket implements Beating {
   }
 }
 
-/** What a frame does, by the name of its route. */
+/** The handlers of frames, by the name of their route. */
 const actions = { input: "submitInput", interrupt: "interrupt", response: "respond" } as const;
 
 async function perform(exchange: Exchange, identity: Identity, frame: ClientFrame): Promise<unknown> {
@@ -207,10 +207,10 @@ async function perform(exchange: Exchange, identity: Identity, frame: ClientFram
   return respond(exchange, identity, { interactionId, answer });
 }
 
-/** How a stream that ended with this frame is closed. */
-function closingOf(last: Frame): [code: number, reason: string] {
-  if (last.type === "reset") return [closeCodes.refused, "reset"];
-  if (last.type !== "end") return [closeCodes.normal, ""];
+/** The close code for a stream that ended with this frame. */
+function closingOf(last: Frame | undefined): [code: number, reason: string] {
+  if (last?.type === "reset") return [closeCodes.refused, "reset"];
+  if (last?.type !== "end") return [closeCodes.normal, ""];
   if (last.reason === "slow") return [closeCodes.tryLater, "slow"];
   return last.reason === "unauthorized" ? [closeCodes.refused, last.reason] : [closeCodes.goingAway, last.reason];
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Frame } from "../wire/index.ts";
 import type { Identity } from "./auth.ts";
-import { Heart } from "./heart.ts";
+import { Heartbeats } from "./heartbeats.ts";
 import { Encoded, Reader } from "./reader.ts";
 import { SseStream, sseResponse, streamOf } from "./sse-stream.ts";
 
@@ -19,7 +19,7 @@ function given(from = reader()) {
     identity: async () => (isAllowed ? ({ tenant: "", scopes: [] } as Identity) : undefined),
     done: () => void seen.places++,
   };
-  const stream = new SseStream({ reader: from, held, heart: new Heart(1e6) });
+  const stream = new SseStream({ reader: from, held, heart: new Heartbeats(1e6) });
   const sink = {
     hasRoom: () => hasRoom,
     write: (bytes: Uint8Array) => void written.push(bytes),
@@ -59,7 +59,7 @@ test("what is told in one go is one write, and one event is the same bytes for e
   expect(one.text().match(/^id: \d+$/gm)).toEqual(["id: 1", "id: 2", "id: 3"]);
 });
 
-test("L1: without room everything stays with the reader, and goes out in pieces when there is", async () => {
+test("SseStream-1: without room everything stays with the reader, and goes out in pieces when there is", async () => {
   const g = given();
   g.stream.open(g.sink);
   g.room(false);
@@ -72,7 +72,7 @@ test("L1: without room everything stays with the reader, and goes out in pieces 
   expect(g.text().match(/^id: /gm)).toHaveLength(20);
 });
 
-test("L2: the place is given back once, at the end or when the other side leaves", async () => {
+test("SseStream-2: the place is given back once, at the end or when the other side leaves", async () => {
   const ended = given();
   ended.stream.open(ended.sink);
   ended.reader.end("closing");
@@ -91,7 +91,7 @@ test("L2: the place is given back once, at the end or when the other side leaves
   expect(left.written).toHaveLength(0);
 });
 
-test("L3: whoever takes nothing is dropped after a few heartbeats, after its end with the second", async () => {
+test("SseStream-3: whoever takes nothing is dropped after a few heartbeats, after its end with the second", async () => {
   const patient = given();
   patient.stream.open(patient.sink);
   patient.room(false);

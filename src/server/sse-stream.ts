@@ -1,54 +1,69 @@
 // SseStream: the server-sent events of one reader, wherever their bytes go.
-//   L1. Bytes are taken from the reader when the sink has room for them, a few at a time: what waits is the reader's, shared
-//       with all others, and bounded (R2).
-//   L2. It gives its place back once, however it ends.
-//   L3. Whoever takes nothing for a few heartbeats, or not even its end for one, is dropped.
+//   SseStream-1. Bytes are taken from the reader when the sink has room, a few at a time: the queue is the reader's, shared
+//       with all others, and bounded (Reader-2).
+//   SseStream-2. It releases its place once, however it ends.
+//   SseStream-3. A client that reads nothing for a few heartbeats, or does not read the end within one, is dropped.
 
 import { sseHeartbeat } from "../wire/index.ts";
 import type { Held } from "./exchange.ts";
-import type { Beating, Heart } from "./heart.ts";
-import type { Encoded, Reader } from "./reader.ts";
+import type { Beating, Heartbeats } from "./heartbeats.ts";
 
-/** Where the bytes of a stream go. */
+/** The destination of a stream's bytes. */
 export interface Sink {
-  /** Whether more may be written; when that changes, the stream is resumed. */
+  /** Whether more may be written; when that becomes true, the stream is resumed. */
   hasRoom(): boolean;
   write(bytes: Uint8Array): void;
   end(): void;
-  /** Ends the connection without a word. */
+  /** Drops the connection. */
   drop(): void;
+}
+
+/** The source of a stream: a branch's reader, or the events of a mount. */
+export interface SseSource {
+  /** Called when the queue becomes non-empty, and at the end. */
+  onWaiting: (() => void) | undefined;
+  /** Whether the queue is empty. */
+  readonly isEmpty: boolean;
+  /** Whether nothing more will be queued; frames may remain. */
+  readonly isEnded: boolean;
+  /** Takes queued frames up to this many bytes, at least one. */
+  take(bytes: number): readonly { readonly sse: Uint8Array }[];
+  /** Ends the source. */
+  end(reason: "unauthorized"): void;
+  /** Stops reading. */
+  leave(): void;
 }
 
 const heartbeat = new TextEncoder().encode(sseHeartbeat);
 const bytesAtOnce = 64 * 1024;
-/** How many heartbeats a reader may leave lying what is there for it. */
+/** How many heartbeats a client may read nothing. */
 const patience = 4;
 
 export class SseStream implements Beating {
-  readonly #reader: Reader;
+  readonly #reader: SseSource;
   readonly #held: Held;
   readonly #stopBeating: () => void;
   #sink: Sink | undefined;
   #isIdle = true;
-  /** Heartbeats in a row without room for more. */
+  /** Consecutive heartbeats without room for more. */
   #untaken = 0;
   #isDue = false;
   #isLeft = false;
 
-  constructor({ reader, held, heart }: { reader: Reader; held: Held; heart: Heart }) {
+  constructor({ reader, held, heart }: { reader: SseSource; held: Held; heart: Heartbeats }) {
     this.#reader = reader;
     this.#held = held;
     this.#stopBeating = heart.add(this);
   }
 
-  /** Begins to write. */
+  /** Starts to write. */
   open(sink: Sink): void {
     this.#sink = sink;
     this.#reader.onWaiting = () => this.#flushSoon();
     this.resume();
   }
 
-  /** Writes what waits, as far as there is room. */
+  /** Writes queued bytes, as far as there is room. */
   resume(): void {
     this.#isDue = false;
     const [reader, sink] = [this.#reader, this.#sink];
@@ -63,7 +78,7 @@ export class SseStream implements Beating {
     sink.end();
   }
 
-  /** The other side is gone, or all is said. */
+  /** The client disconnected, or everything was sent. */
   leave(): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -86,7 +101,7 @@ export class SseStream implements Beating {
     this.#isIdle = true;
   }
 
-  /** What is told in one go is written in one go. */
+  /** Frames that are pushed together are written together. */
   #flushSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
@@ -95,7 +110,7 @@ export class SseStream implements Beating {
 }
 
 /** Many small writes to a connection cost far more than one copy. */
-function joined(frames: readonly Encoded[]): Uint8Array {
+function joined(frames: readonly { readonly sse: Uint8Array }[]): Uint8Array {
   if (frames.length === 1) return frames[0]!.sse;
   const all = new Uint8Array(frames.reduce((sum, { sse }) => sum + sse.length, 0));
   let at = 0;
@@ -108,11 +123,16 @@ function joined(frames: readonly Encoded[]): Uint8Array {
 
 const streams = new WeakMap<Response, SseStream>();
 
-/** The stream as a response: with a body that a client can leave by the signal, or, without one, for `streamOf`. */
-export function sseResponse(stream: SseStream, signal?: AbortSignal): Response {
-  const response = new Response(signal ? bodyOf(stream) : null, {
-    headers: { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" },
-  });
+/** The stream as a response: with a body that ends with the signal, or without a body, for `streamOf`. */
+export function sseResponse(
+  stream: SseStream,
+  signal?: AbortSignal,
+  given?: Readonly<Record<string, string>>,
+): Response {
+  const headers = new Headers({ ...given });
+  headers.set("content-type", "text/event-stream; charset=utf-8");
+  headers.set("x-accel-buffering", "no");
+  const response = new Response(signal ? bodyOf(stream) : null, { headers });
   if (!signal) streams.set(response, stream);
   // A client that left before the answer began never reads the body, nor cancels it.
   else if (signal.aborted) stream.leave();
@@ -120,12 +140,12 @@ export function sseResponse(stream: SseStream, signal?: AbortSignal): Response {
   return response;
 }
 
-/** The stream of a response without a body, for whoever has a sink of its own for it. */
+/** The stream of a response without a body, for a caller with its own sink. */
 export function streamOf(response: Response): SseStream | undefined {
   return streams.get(response);
 }
 
-/** A read that waits is the room there is. */
+/** A pending read means that there is room. */
 function bodyOf(stream: SseStream): ReadableStream<Uint8Array> {
   let isAsked = false;
   let isOpen = false;
@@ -136,7 +156,7 @@ function bodyOf(stream: SseStream): ReadableStream<Uint8Array> {
       controller.enqueue(bytes);
     },
     end: () => controller.close(),
-    drop: () => controller.error(new Error("The reader takes nothing.")),
+    drop: () => controller.error(new Error("The client does not read the stream.")),
   });
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     isAsked = true;

@@ -1,8 +1,8 @@
-// The state of a branch as an answer: as many of its newest messages as fit, and where the rest is.
+// The state of a branch as a response: as many of its newest messages as fit, and where to read the rest.
 
+import { branchInfoBody, type Moment } from "../sessions/bodies.ts";
 import type { CheckpointBody } from "../wire/index.ts";
 import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
-import { branchInfoBody, type Moment } from "./pictures.ts";
 
 export async function stateAnswer(
   { branch, active }: Moment,

@@ -1,14 +1,14 @@
-// Live streams on Node, written to the connection itself: a web stream in between would cost every event of every reader
-// more than sending it does.
+// Live streams on Node, written directly to the connection: a web stream in between would cost more per event
+// and reader than sending it.
 
 import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { streamOf } from "./sse-stream.ts";
 
-// Where the adaptor has replaced the global class, only asking for the body makes this one that it knows again.
+// If the adaptor has replaced the global class, reading the body makes this response one that it recognises.
 void RESPONSE_ALREADY_SENT.body;
 
-/** Answers with the response if it is a live stream, and returns what the adaptor is told then. */
+/** Writes the response if it is a live stream, and returns what the adaptor expects then. */
 export function writeStream(response: Response, outgoing: ServerResponse): Response | undefined {
   const stream = streamOf(response);
   if (!stream) return undefined;
@@ -30,5 +30,5 @@ export function writeStream(response: Response, outgoing: ServerResponse): Respo
   return RESPONSE_ALREADY_SENT;
 }
 
-/** A connection that broke is closed right after, and that is told. */
+/** A broken connection emits "close" right after, which is handled. */
 function ignore(): void {}

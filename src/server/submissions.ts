@@ -1,21 +1,21 @@
-// Submissions: the runs that this process was asked for over the wire, and the inputs that wait to become one.
-//   M1. The store decides who has a branch; what is held here are only handles.
-//   M2. An input with a key begins at most one turn: its first message has an id made from the key, which a log takes once,
-//       whichever process asks and however often.
-//   M3. Inputs that wait for a branch start in the order in which they came, after those that interrupt. They wait in this
+// Submissions: the runs that clients requested from this process, and the queued inputs.
+//   Submissions-1. The store decides which run has a branch; this class holds only handles.
+//   Submissions-2. An input with an idempotency key starts at most one turn: its first message has an id derived from the key, which a log accepts once,
+//       from whichever process and however often.
+//   Submissions-3. Queued inputs of a branch start in the order of arrival, after those that interrupt. They are held in this
 //       process only.
-//   M4. What waits is bounded by number for each branch, and by bytes for the tenant and the process.
+//   Submissions-4. The queue is bounded by number per branch, and by bytes per tenant and process.
 
-import { createHash } from "node:crypto";
 import type { Agent } from "../agent/index.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Identity } from "../base/identity.ts";
 import type { JsonObject } from "../base/json.ts";
+import { sha256Hex } from "../base/sha256.ts";
 import type { NewMessage, Part } from "../events/index.ts";
-import { branchKey } from "../live/index.ts";
+import { branchKey } from "../log/branch-key.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Run, RunOptions } from "../runs/index.ts";
-import { holdBranch } from "../sessions/branches.ts";
+import { readBranch } from "../sessions/branches.ts";
 import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
@@ -27,9 +27,11 @@ import { Refusal } from "./refusal.ts";
 
 export interface Submission {
   readonly agent: Agent;
+  /** The agent's id, to find the agent again when the input leaves the queue. */
+  readonly agentId: string;
   readonly ref: BranchRef;
   readonly body: InputBody;
-  /** Who asks. */
+  /** The caller. */
   readonly identity: Identity;
   /** The idempotency key. */
   readonly key?: string;
@@ -37,33 +39,37 @@ export interface Submission {
 
 interface Prepared {
   readonly agent: Agent;
+  readonly agentId: string;
   readonly ref: BranchRef;
   readonly inputId: string;
   readonly messages: readonly NewMessage[] | undefined;
-  /** How the run is asked. */
+  /** The options of the run. */
   readonly options: RunOptions;
   /** Of an input with a key. */
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
 
-/** An input that waits, and how much of the budget it takes (M4). */
-type Queued = Prepared & { readonly bytes: number };
+/** A queued input, and its bytes in the budget (Submissions-4). Its agent may be closed or replaced meanwhile. */
+type Queued = Omit<Prepared, "agent"> & { readonly bytes: number };
 
-/** How often a run in the way is interrupted before giving up, and how often one of another process is looked after. */
+/** How often an active run is interrupted before giving up, and how often a run of another process is checked. */
 const interruptions = 10;
 const pollMs = 100;
+/** The retry delay of an input whose agent is unavailable. */
+const agentPollMs = 1_000;
 const rememberedKeys = 10_000;
 const fingerprintKey = "inputFingerprint";
-/** Long enough for a program on the other side of a slow network, short enough that nothing is held for long. */
+/** Long enough for a client on a slow network, short enough not to hold resources for long. */
 export const clientGraceMs = 5_000;
 
-/** How a run that a server starts asks. */
+/** The run options that a server sets. */
 function asking(questions: "wait" | "park"): Pick<RunOptions, "questions" | "clientGraceMs"> {
   return { questions, clientGraceMs };
 }
 
 export class Submissions {
   readonly #context: Context;
+  readonly #agent: (agentId: string) => Promise<Agent>;
   readonly #limits: { readonly runs: number; readonly queue: number };
   readonly #allowConfig: readonly AllowedConfig[];
   readonly #questions: "wait" | "park";
@@ -71,7 +77,7 @@ export class Submissions {
   readonly #active = new Map<string, Run>();
   readonly #queues = new Map<string, Queued[]>();
   readonly #queued: QueueBytes;
-  /** How many inputs interrupt what has a branch, to start in its place. */
+  /** How many inputs are interrupting a branch's run, to start in its place. */
   readonly #urgent = new Map<string, number>();
   readonly #keyed = new Map<string, { fingerprint: string; answer: Promise<InputAnswer> }>();
   readonly #over = new AbortController();
@@ -80,14 +86,17 @@ export class Submissions {
 
   constructor(options: {
     context: Context;
+    /** Looks up the current agent of an id. */
+    agent: (agentId: string) => Promise<Agent>;
     limits: { readonly runs: number; readonly queue: number };
     allowConfig: readonly AllowedConfig[];
-    /** What inputs that wait take from. */
+    /** The budget of queued inputs. */
     queued: QueueBytes;
     questions: "wait" | "park";
     warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
+    this.#agent = options.agent;
     this.#queued = options.queued;
     this.#limits = options.limits;
     this.#allowConfig = options.allowConfig;
@@ -95,19 +104,19 @@ export class Submissions {
     this.#warn = options.warn;
   }
 
-  /** Starts a run, or says why not; returns when the run has the branch. */
+  /** Starts a run, or throws; resolves when the run has the branch. */
   submit(submission: Submission): Promise<InputAnswer> {
     const { body, key } = submission;
     if (key === undefined) return this.#admit(this.#prepare(submission, this.#context.ids.next()), body.ifActive);
     return this.#submitOnce(submission, key);
   }
 
-  /** M2. */
+  /** Submissions-2. */
   async #submitOnce(submission: Submission, key: string): Promise<InputAnswer> {
     const { body, ref } = submission;
-    const inputId = `in-${hash(`${ref.branchId}\n${key}`).slice(0, 32)}`;
+    const inputId = `in-${sha256Hex(`${ref.branchId}\n${key}`).slice(0, 32)}`;
     const place = JSON.stringify([ref.sessionId, inputId]);
-    const fingerprint = hash(JSON.stringify(body));
+    const fingerprint = sha256Hex(JSON.stringify(body));
     const known = this.#keyed.get(place);
     if (known) {
       if (known.fingerprint !== fingerprint) throw new Refusal("idempotency_conflict");
@@ -124,7 +133,7 @@ export class Submissions {
     return answer;
   }
 
-  /** Holds the handle of a run until it is over. */
+  /** Holds the handle of a run until it ends. */
   #track(ref: BranchRef, run: Run): void {
     const key = branchKey(ref);
     this.#active.set(key, run);
@@ -134,10 +143,11 @@ export class Submissions {
     run.result.then(done, done);
   }
 
-  /** The run that goes on with a turn: the one that was begun for it, or whichever was faster. */
+  /** The run that continues a turn: the one started for it, or one that was faster. */
   async takenUp(ref: BranchRef, run: Run): Promise<string | undefined> {
     try {
-      await begun(run);
+      run.discardEvents();
+      await run.started;
     } catch (error) {
       if (BoughError.is(error, "run_active")) return String(error.data.runId);
       if (BoughError.is(error, "nothing_to_resume") || BoughError.is(error, "epoch_stale")) return undefined;
@@ -154,19 +164,19 @@ export class Submissions {
     return { status: outcome, ...(runId !== undefined && { runId }) };
   }
 
-  /** Nothing that waits is started any more. Runs are the agents' to hand over. */
+  /** Stops starting queued inputs. The agents hand their runs over. */
   close(): void {
     this.#over.abort();
     for (const queue of this.#queues.values()) for (const { bytes } of queue.splice(0)) this.#queued.give(bytes);
     this.#queues.clear();
   }
 
-  /** Whether nothing runs, starts or waits. */
+  /** Whether nothing is running, starting or queued. */
   get isIdle(): boolean {
     return this.#active.size + this.#starting + this.#queues.size + this.#urgent.size === 0;
   }
 
-  #prepare({ agent, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
+  #prepare({ agent, agentId, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
     const config = clientConfig(body.config, this.#allowConfig, agent);
     const { output, context } = body;
     const metadata: JsonObject = { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) };
@@ -180,11 +190,11 @@ export class Submissions {
       ...(context !== undefined && { context }),
       ...(Object.keys(metadata).length > 0 && { metadata }),
     };
-    return { agent, ref, inputId, messages: messagesOf(body, inputId), options, ...(keyed && { keyed }) };
+    return { agent, agentId, ref, inputId, messages: messagesOf(body, inputId), options, ...(keyed && { keyed }) };
   }
 
   async #findInput(ref: BranchRef, inputId: string, fingerprint: string): Promise<InputAnswer | undefined> {
-    const { messages, uncommittedTurn: open, stagedTurns, turns } = await holdBranch(this.#context, ref);
+    const { messages, uncommittedTurn: open, stagedTurns, turns } = await readBranch(this.#context, ref);
     const unclosed = [...stagedTurns, ...(open ? [open] : [])];
     const all = [...messages, ...unclosed.flatMap((turn) => turn.messages)];
     const turnId = all.findLast(({ id }) => id === inputId)?.turnId;
@@ -228,8 +238,8 @@ export class Submissions {
   }
 
   /**
-   * The answer, or why the branch can't be had now. What stands in the way of an input with a key may be the run of that very
-   * input, which another process started: that is its answer (M2).
+   * The response, or why the branch is not free. The run that blocks an input with a key may be the run of that very
+   * input, started by another process: then it is the response (Submissions-2).
    */
   async #tryStart(prepared: Prepared): Promise<InputAnswer | { readonly refused: BoughError }> {
     const { inputId, ref, keyed } = prepared;
@@ -245,16 +255,17 @@ export class Submissions {
     }
   }
 
-  /** Starts it and waits until it has the branch; whatever kept it from that is thrown. */
+  /** Starts a run and waits until it has the branch; throws if it can't get it. */
   async #start({ agent, ref, messages, options }: Prepared): Promise<string> {
     if (this.#over.signal.aborted) throw new BoughError("store_closed", "The server is closing.");
     if (this.#active.size + this.#starting >= this.#limits.runs) {
-      throw new Refusal("rate_limited", "Too many runs are active.", { retryAfterMs: 1000 });
+      throw new Refusal("rate_limited", "Too many runs are active. Try again later.", { retryAfterMs: 1000 });
     }
     this.#starting++;
     try {
       const run = agent.run(messages, { ...options, ...ref });
-      await begun(run);
+      run.discardEvents();
+      await run.started;
       this.#track(ref, run);
       return run.runId;
     } finally {
@@ -262,7 +273,7 @@ export class Submissions {
     }
   }
 
-  #enqueue(queue: Queued[] | undefined, prepared: Prepared): InputAnswer {
+  #enqueue(queue: Queued[] | undefined, { agent: _agent, ...prepared }: Prepared): InputAnswer {
     const { inputId, ref } = prepared;
     const waiting = queue ?? [];
     if (waiting.length >= this.#limits.queue) throw new Refusal("queue_full");
@@ -277,7 +288,7 @@ export class Submissions {
     return { inputId, status: "queued" };
   }
 
-  /** M3. */
+  /** Submissions-3. */
   async #work(ref: BranchRef, queue: Queued[]): Promise<void> {
     const key = branchKey(ref);
     const shift = () => {
@@ -293,15 +304,17 @@ export class Submissions {
       }
       const [next] = queue;
       try {
-        const admitted = await this.#tryStart(next!);
+        const agent = await this.#agent(next!.agentId);
+        const admitted = await this.#tryStart({ ...next!, agent });
         if (!("refused" in admitted)) shift();
         else if (BoughError.is(admitted.refused, "turn_open")) await this.#untilNews(ref, admitted.refused);
         // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
         else await this.#context.clock.sleep(pollMs, this.#over.signal);
       } catch (error) {
-        if (error instanceof Refusal) await this.#context.clock.sleep(pollMs, this.#over.signal);
+        const waitMs = error instanceof Refusal ? laterMs(error) : undefined;
+        if (waitMs !== undefined) await this.#context.clock.sleep(waitMs, this.#over.signal);
         else {
-          this.#warn("An input that waited for its branch could not be started:", error);
+          this.#warn("A queued input could not be started:", error);
           shift();
           if (next!.keyed) this.#keyed.delete(next!.keyed.place);
         }
@@ -310,12 +323,12 @@ export class Submissions {
     this.#queues.delete(key);
   }
 
-  /** A turn that waits for an answer may do so for days: it is looked at again when something is written. */
+  /** A parked turn may wait for days: it is checked again when something is written. */
   #untilNews(ref: BranchRef, { data }: BoughError): Promise<void> {
     return this.#context.store.watch(ref, Number(data.seq), this.#over.signal);
   }
 
-  /** Resolves when nobody has the branch, as far as can be seen. */
+  /** Resolves when the branch seems to be free. */
   async #whileHeld(ref: BranchRef): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
@@ -328,22 +341,32 @@ export class Submissions {
   }
 }
 
+/** When a refused input is retried; never if its agent no longer exists. */
+function laterMs({ problem: { code } }: Refusal): number | undefined {
+  if (code === "agent_not_found") return undefined;
+  return code === "agent_unavailable" ? agentPollMs : pollMs;
+}
+
 function modeOf({ mode }: NonNullable<InputBody["output"]>): { mode?: "native" | "tool" } {
   return mode === undefined ? {} : { mode };
 }
 
-/** M4: the JSON text of what it holds. */
-function sizeOf({ messages, options }: Prepared): number {
+/** Submissions-4: the size of the input as JSON. */
+function sizeOf({ messages, options }: Pick<Prepared, "messages" | "options">): number {
   return JSON.stringify([messages, options]).length;
 }
 
 function tooMuchQueued(of: string, { limit }: QueueBytes): Refusal {
-  return new Refusal("queue_full", `The inputs of ${of} that wait may hold ${limit} bytes, and this one is too much.`, {
-    limit,
-  });
+  return new Refusal(
+    "queue_full",
+    `The queued inputs of ${of} would exceed ${limit} bytes with this one. Try again later.`,
+    {
+      limit,
+    },
+  );
 }
 
-/** The first message has the input's id. Nothing, or an empty text or list, resumes. */
+/** The first message has the input's id. No input, or an empty string or array, resumes. */
 function messagesOf({ input }: InputBody, inputId: string): readonly NewMessage[] | undefined {
   if (input === undefined || input.length === 0) return undefined;
   const isList = typeof input !== "string" && "role" in input[0]!;
@@ -353,18 +376,9 @@ function messagesOf({ input }: InputBody, inputId: string): readonly NewMessage[
   return messages.map((message, i) => (i === 0 ? { ...message, id: inputId } : message));
 }
 
-/** Resolves when the run has its branch; whatever kept it from that is thrown. */
-async function begun(run: Run): Promise<void> {
-  for await (const event of run) if (event.type === "run-start") break;
-}
-
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
-}
-
-function hash(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

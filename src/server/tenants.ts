@@ -1,14 +1,14 @@
 // Tenants: which tenants this process has built, and what they share.
-//   N1. A tenant is built when it is first asked for, and again when it comes back.
-//   N2. One that is idle for `idleTenantMs` is closed and forgotten: nothing of it runs, streams or waits in this process, so
-//       nothing is lost. Turns it left behind are in the store: those with a claim are found by the waker, and those that go
-//       on at a certain time bring it back at that time.
-//   N3. The only tenant of a server without authentication of its own stays.
+//   Tenants-1. A tenant is built at its first request, and again after it was removed.
+//   Tenants-2. A tenant that is idle for `idleTenantMs` is closed and removed: nothing of it runs, streams or waits in this process, so
+//       nothing is lost. Its open turns are in the store: those with a claim are found by the waker, and those with a
+//       deadline bring it back at that time.
+//   Tenants-3. The only tenant of a server without `auth` is never removed.
 
 import type { AgentOptions } from "../agent/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import type { Store } from "../log/store.ts";
+import type { BranchRef, Store } from "../log/store.ts";
 import { ViewCache } from "../sessions/view-cache.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { QueueBytes } from "./queue-bytes.ts";
@@ -21,7 +21,7 @@ export class Tenants {
   readonly #cache: ViewCache;
   readonly #queued: QueueBytes;
   readonly #tenants = new Map<string, Tenant>();
-  /** Of those that were let go of: when a turn of theirs is to be taken up. */
+  /** For removed tenants: the next deadline of one of their turns. */
   readonly #deadlines = new Map<string, number>();
   readonly #closing = new Set<Promise<void>>();
 
@@ -40,20 +40,22 @@ export class Tenants {
   get(name: string): Tenant {
     const known = this.#tenants.get(name);
     if (known) return known;
-    const { agents = {}, definitions = {}, allowConfig = [], logger = console, redact } = this.#options;
+    const { agents = {}, definitions = {}, allowConfig = [], logger = console } = this.#options;
+    const { resolveAgent, defaultAgent, events, redact } = this.#options;
     const { clock = systemClock, auth, questions = "park" } = this.#options;
     if (auth && (name === "" || name.length > 64)) {
-      throw new BoughError("store_unsupported", "A tenant has a name of at most 64 characters.");
+      throw new BoughError("store_unsupported", "The name of a tenant must have 1 to 64 characters.");
     }
     const shared = { store: this.#store, limits: this.#limits, cache: this.#cache, queued: this.#queued };
-    const tenant = new Tenant({ ...shared, name, clock, agents, definitions, allowConfig, questions, logger, redact });
+    const own = { agents, resolveAgent, defaultAgent, definitions, allowConfig, questions, logger, events, redact };
+    const tenant = new Tenant({ ...shared, ...own, name, clock });
     this.#tenants.set(name, tenant);
     this.#deadlines.delete(name);
-    tenant.recover();
+    tenant.agents.recover();
     return tenant;
   }
 
-  /** Does something for a tenant, which is not let go of meanwhile. */
+  /** Calls a function with a tenant, which stays in memory meanwhile. */
   async use<T>(name: string, work: (tenant: Tenant) => Promise<T>): Promise<T> {
     const tenant = this.get(name);
     tenant.requests++;
@@ -65,18 +67,28 @@ export class Tenants {
     }
   }
 
-  /** N2. Resolves when those that were idle for too long are closed. */
+  /**
+   * Makes sure that an open turn is resumed; returns whether its tenant and agent are in memory. A turn that waits for an answer brings
+   * no tenant back: its answer or its deadline does (Tenants-2).
+   */
+  async wake(name: string, ref: BranchRef, isWaiting: boolean): Promise<boolean> {
+    if (isWaiting && !this.#tenants.has(name)) return false;
+    return this.use(name, (tenant) => tenant.wake(ref));
+  }
+
+  /** Tenants-2. Closes tenants that were idle for too long, and idle agents of the others. */
   async letGo(now: number): Promise<void> {
     for (const [name, deadline] of [...this.#deadlines]) if (deadline <= now) this.get(name);
     for (const [name, tenant] of [...this.#tenants]) {
-      // A clock that was set back costs a tenant nothing but time.
+      // If the clock was set back, the tenant only stays longer.
       if (!tenant.isIdle || tenant.usedAt > now) tenant.usedAt = now;
       if (name === "" || now - tenant.usedAt < this.#limits.idleTenantMs) continue;
-      const { nextDeadline } = tenant;
+      const { nextDeadline } = tenant.agents;
       if (nextDeadline < Number.POSITIVE_INFINITY) this.#deadlines.set(name, nextDeadline);
       this.#tenants.delete(name);
       this.#close(tenant);
     }
+    await Promise.all([...this.#tenants.values()].map(({ agents }) => agents.letGo(now)));
     await Promise.all(this.#closing);
   }
 
@@ -90,14 +102,16 @@ export class Tenants {
     const { logger = console } = this.#options;
     const closing: Promise<void> = tenant
       .close()
-      .catch((error: unknown) => logger.warn("A tenant that was idle could not be closed:", error))
+      .catch((error: unknown) => logger.warn("An idle tenant could not be closed:", error))
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
 
-  /** Tool sources of agents given as options are shared by the tenants; an agent that exists closes its own. */
+  /** Tenants share the tool sources of agents given as options; an existing `Agent` closes its own. */
   async #closeSources(): Promise<void> {
-    const lists = Object.values(this.#options.agents ?? {}).map((agent) => (agent as Partial<AgentOptions>).tools);
+    const { agents = {}, defaultAgent } = this.#options;
+    const given = [...Object.values(agents), ...(defaultAgent ? [defaultAgent] : [])];
+    const lists = given.map((agent) => (agent as Partial<AgentOptions>).tools);
     const sources = new Set(lists.filter(Array.isArray).flat() as { close?: unknown; tools?: unknown }[]);
     for (const source of sources) {
       if (typeof source.tools === "function" && typeof source.close === "function") await source.close();

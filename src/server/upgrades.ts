@@ -1,8 +1,8 @@
-// Upgrades: connections that Node has handed over for a WebSocket, from the request to their end.
-//   U1. Every one is known until it is closed, so that a server that stops can end it.
-//   U2. A refused handshake is closed by this side, once the answer is out or nothing of it was taken for a while. Node's own
-//       timeouts don't watch such a connection any more.
-//   U3. A client that leaves during the handshake ends its request: the request's signal aborts.
+// Upgrades: connections that Node handed over for a WebSocket, from the request to their end.
+//   Upgrades-1. Every connection is tracked until it is closed, so that a stopping server can end it.
+//   Upgrades-2. This side closes a refused handshake once the response was sent, or the client has read nothing for a while. Node's own
+//       timeouts no longer apply to such a connection.
+//   Upgrades-3. A client that leaves during the handshake ends its request: the request's signal aborts.
 
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
@@ -15,15 +15,15 @@ import { problemOf, problemResponse, Refusal } from "./refusal.ts";
 import type { Server } from "./server.ts";
 import type { Socket, SocketEnd } from "./socket.ts";
 
-/** How long a refused client may take to receive its answer. */
+/** How long a refused client may take to receive the response. */
 const refusalMs = 2000;
-/** What a client may send before the handshake is done; it has no reason to send anything. */
+/** How many bytes a client may send during the handshake; it has no reason to send any. */
 const earlyBytes = 64 * 1024;
 
 export class Upgrades {
   readonly #server: Server;
   readonly #library: WebSocketServer;
-  /** U1. */
+  /** Upgrades-1. */
   readonly #open = new Set<Duplex>();
 
   constructor(server: Server) {
@@ -46,7 +46,7 @@ export class Upgrades {
     });
   }
 
-  /** Ends them all, whoever holds them. */
+  /** Ends all connections. */
   destroy(): void {
     for (const connection of this.#open) connection.destroy();
   }
@@ -69,7 +69,7 @@ export class Upgrades {
   }
 }
 
-/** A connection during the handshake: read, so that its end is noticed (U3). */
+/** A connection during the handshake. It is read, so that its end is noticed (Upgrades-3). */
 class Waiting {
   readonly #connection: Duplex;
   readonly #chunks: Buffer[];
@@ -81,7 +81,7 @@ class Waiting {
     this.#chunks = [head];
     this.#size = head.length;
     connection.on("data", this.#keep);
-    // Half of a connection is no use for a socket.
+    // A half-open connection is useless for a socket.
     connection.on("end", this.#drop);
     connection.once("close", () => this.#leaving.abort());
   }
@@ -90,7 +90,7 @@ class Waiting {
     return this.#leaving.signal;
   }
 
-  /** Leaves the connection to others, and returns what came meanwhile. */
+  /** Stops reading the connection, and returns what was received. */
   end(): Buffer {
     this.#connection.off("data", this.#keep);
     this.#connection.off("end", this.#drop);
@@ -109,13 +109,13 @@ class Waiting {
 }
 
 function attach(ws: WebSocket, open: (connection: SocketEnd) => Socket): void {
-  // A broken connection is closed by the library right after.
+  // The library closes a broken connection right after.
   ws.on("error", () => {});
   let session: Socket;
   try {
     session = open(endOf(ws));
   } catch {
-    // Others took the last place while hands were shaken.
+    // The last place was taken during the handshake.
     ws.close(closeCodes.tryLater, "rate_limited");
     return;
   }
@@ -151,12 +151,12 @@ function endOf(ws: WebSocket): SocketEnd {
   };
 }
 
-/** U2. The response is a problem document: its body is there. */
+/** Upgrades-2. The response is a problem document with a complete body. */
 async function refuse(connection: Duplex, response: Response): Promise<void> {
   const timer = setTimeout(() => connection.destroy(), refusalMs);
   connection.once("close", () => clearTimeout(timer));
   connection.once("finish", () => connection.destroy());
-  // Unread bytes would make the end of the connection a reset, which can overtake the answer.
+  // Unread bytes would end the connection with a reset, which can overtake the response.
   connection.resume();
   const body = await response.text();
   const head = [

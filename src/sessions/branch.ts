@@ -1,7 +1,7 @@
-// How a branch looks to whoever asks: its header and its place in the tree, and once loaded its messages and state.
+// How callers see a branch: its header and its place in the tree, and once loaded its messages and state.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Message } from "../events/index.ts";
+import type { Message, Ownership } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
 import {
@@ -13,7 +13,10 @@ import {
   type TurnRecord,
   transcript,
 } from "../projection/index.ts";
+import { countLedger } from "../projection/overlay.ts";
+import { shownNodes } from "../projection/tree.ts";
 import { copyTurn } from "../projection/view.ts";
+import { isHidden } from "./ownership.ts";
 
 /** Where a branch was forked. */
 export interface Fork {
@@ -27,8 +30,8 @@ export interface Fork {
   readonly forkedAtSeq: number;
 }
 
-/** A branch without its messages: what its row tells. */
-export interface BranchInfo {
+/** A branch without its messages, as listings show it. */
+export interface BranchInfo extends Ownership {
   readonly sessionId: string;
   readonly id: string;
   readonly name?: string;
@@ -41,7 +44,7 @@ export interface BranchInfo {
   readonly seq: number;
   /** Messages of closed turns. */
   readonly messageCount: number;
-  /** The turn that is not closed, if there is one: in flight, interrupted, or waiting to be saved. */
+  /** The turn that is not closed, if there is one: active, interrupted, or staged. */
   readonly openTurnId?: string;
   readonly fork?: Fork;
 }
@@ -49,47 +52,55 @@ export interface BranchInfo {
 /** A branch with its place among the others. */
 export interface PlacedBranch extends BranchInfo, BranchPlace {}
 
-/** One execution on a branch, as the log tells it. */
+/** One run on a branch, as the log records it. */
 export interface RunInfo {
   readonly runId?: string;
   readonly agentId?: string;
   readonly turnId: string;
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** "open" until its turn closes; a run that another one resumed is "interrupted". */
+  /** "open" until its turn closes; a run whose turn another run resumed is "interrupted". */
   readonly status: "open" | TurnRecord["status"];
 }
 
-/** A loaded branch: a picture of one position; loading again shows what came since. */
+/** A loaded branch: a snapshot at one position. Load it again to see newer facts. */
 export interface Branch extends BranchInfo {
   /** Messages of closed turns. */
   readonly messages: readonly Message[];
-  /** The turn that has no end: in flight, or left behind by a crash. */
+  /** The open turn: active, or interrupted by a crash. */
   readonly uncommittedTurn?: OpenTurn;
-  /** Complete turns that wait to be saved, oldest first. */
+  /** Staged turns (complete, not saved yet), oldest first. */
   readonly stagedTurns: readonly OpenTurn[];
   /** Branch-scoped state. */
   readonly state: JsonObject;
-  /** Questions that wait for an answer. */
+  /** Open questions. */
   readonly interactions: readonly Interaction[];
   readonly turns: readonly TurnRecord[];
   readonly runs: readonly RunInfo[];
-  /** What a model sees: every call has exactly one result. */
+  /** The messages as a model sees them: every call has exactly one result. */
   transcript(): readonly Message[];
 }
 
-export function treeOf(records: readonly BranchRecord[]): BranchTree {
-  return new BranchTree(
-    records.map(({ branchId: id, parent, header }) => {
-      const messageId = (header as RowHeader).fork?.messageId;
-      return { id, ...(parent && { parentId: parent.branchId }), ...(messageId && { forkMessageId: messageId }) };
-    }),
-  );
+/** Which branches to include: those that are shown, or hidden ones too. */
+export type Visibility = "shown" | "all";
+
+export function treeOf(records: readonly BranchRecord[], visibility: Visibility): BranchTree {
+  const nodes = records.map(({ branchId: id, parent, header }) => {
+    const messageId = (header as RowHeader).fork?.messageId;
+    return {
+      id,
+      ...(parent && { parentId: parent.branchId }),
+      ...(messageId && { forkMessageId: messageId }),
+      ...(isHidden({ header }) && { isHidden: true }),
+    };
+  });
+  return new BranchTree(visibility === "all" ? nodes : shownNodes(nodes));
 }
 
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
   const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
+  const { owner, visibility } = record.header as RowHeader;
   return {
     sessionId,
     id: branchId,
@@ -103,6 +114,8 @@ export function describeBranch(record: BranchRecord): BranchInfo {
     messageCount: messages,
     ...(turn && { openTurnId: turn }),
     ...(parent && { fork: describeFork(parent, fork) }),
+    ...(owner && { owner }),
+    ...(visibility && { visibility }),
   };
 }
 
@@ -119,12 +132,14 @@ export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranc
 
 /** The branch at its view; the view may grow afterwards, the picture does not. */
 export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
-  const { messages, turns, state, seq } = view;
+  const { shown, window, turns, state, seq } = view;
   const open = view.open && copyTurn(view.open);
   const { name: _name, description: _description, openTurnId: _turn, ...row } = info;
-  const still: BranchView = { ...view, open, staged: view.staged.map(copyTurn), compactions: view.compactions.slice() };
-  const counts = { messages: messages.length, turns: turns.length };
-  let shown: readonly Message[] | undefined;
+  const staged = view.staged.map(copyTurn);
+  // The view's own arrays grow on; what is not closed is seen from where they end now.
+  const unclosed: BranchView = { ...view, messages: [], skipped: countLedger(view), open, staged };
+  const counts = { messages: shown!.length, window: window.length, turns: turns.length };
+  let messages: readonly Message[] | undefined;
   let closed: readonly TurnRecord[] | undefined;
   return {
     ...row,
@@ -132,23 +147,23 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     seq,
     messageCount: counts.messages,
     get messages() {
-      shown ??= messages.slice(0, counts.messages);
-      return shown;
+      messages ??= shown!.slice(0, counts.messages);
+      return messages;
     },
     get turns() {
       closed ??= turns.slice(0, counts.turns);
       return closed;
     },
     get runs() {
-      return runsOf(this.turns, [...still.staged, ...(open ? [open] : [])]);
+      return runsOf(this.turns, [...staged, ...(open ? [open] : [])]);
     },
     ...(open && { uncommittedTurn: open }),
-    stagedTurns: still.staged,
-    // Whoever holds the branch may write on its state; the view must not hear of it.
+    stagedTurns: staged,
+    // The caller may change the state object; the view must not change with it.
     state: structuredClone(state),
     interactions: view.interactions.slice(),
     transcript() {
-      return transcript({ ...still, messages: this.messages as Message[] });
+      return transcript({ ...unclosed, window: window.slice(0, counts.window) });
     },
   };
 }

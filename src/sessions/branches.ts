@@ -3,12 +3,14 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
-import { checkOptions, optionKeys } from "../base/options.ts";
-import type { Draft } from "../events/index.ts";
+import { checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
+import { branchCreated, branchUpdated, turnDiscarded } from "../events/drafts.ts";
+import type { Ownership } from "../events/index.ts";
 import { type BranchRecord, type BranchRef, refuse, type Store } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import type { RowHeader } from "../projection/header.ts";
 import type { BranchTree } from "../projection/index.ts";
+import type { BranchDetails, BranchPatch } from "../wire/index.ts";
 import {
   type Branch,
   type BranchInfo,
@@ -17,54 +19,43 @@ import {
   pictureBranch,
   placeBranch,
   treeOf,
+  type Visibility,
 } from "./branch.ts";
 import { removeUnheld, whileFree } from "./claims.ts";
-import { type Context, checkScope, type Scope } from "./context.ts";
+import { type Context, readScope, type Scope } from "./context.ts";
+import { hiddenWith, isHidden, newOwnership } from "./ownership.ts";
 import { mainBranch } from "./session.ts";
 import { Staging } from "./staging.ts";
 import { needBranch } from "./views.ts";
 
-/** What a person says about a branch. */
-export interface BranchDetails {
-  readonly name?: string;
-  readonly description?: string;
-  readonly tags?: string[];
-  readonly metadata?: JsonObject;
-}
+export type { BranchDetails, BranchPatch };
 
-/** `null` removes; keys of metadata are merged. */
-export interface BranchPatch {
-  readonly name?: string | null;
-  readonly description?: string | null;
-  readonly tags?: string[] | null;
-  readonly metadata?: JsonObject;
+/** The details of a new branch. */
+export interface NewBranchDetails extends BranchDetails, Ownership {
+  readonly branchId?: string;
 }
 
 const details = { name: true, description: true, tags: true, metadata: true } as const;
-const createBranchKeys = optionKeys<BranchDetails & { branchId?: string }>({ ...details, branchId: true });
+const createBranchKeys = optionKeys<NewBranchDetails>({ ...details, branchId: true, owner: true, visibility: true });
+const listBranchesKeys = optionTable<{ visibility?: Visibility }>({ visibility: oneOf("shown", "all") });
 const updateBranchKeys = optionKeys<BranchPatch>(details);
 const loadBranchKeys = optionKeys<{ at?: number }>({ at: true });
 const deleteBranchKeys = optionKeys<{ recursive?: boolean }>({ recursive: true });
 
-/** The branch meant by a scope that may leave it out. */
+/** The branch of a scope that may omit it. */
 export async function resolveBranch({ store }: Context, scope: Scope): Promise<BranchRef> {
-  checkScope(scope);
-  checkId(scope.sessionId, "session");
-  const { sessionId, branchId } = scope;
-  if (branchId !== undefined) {
-    checkId(branchId, "branch");
-    return { sessionId, branchId };
-  }
+  const { sessionId, branchId } = readScope(scope);
+  if (branchId !== undefined) return { sessionId, branchId };
   return { sessionId, branchId: await onlyBranch(store, sessionId) };
 }
 
 async function onlyBranch(store: Store, sessionId: string): Promise<string> {
-  const branches = await store.listBranches(sessionId);
+  const branches = (await store.listBranches(sessionId)).filter((branch) => !isHidden(branch));
   if (branches.length === 1) return branches[0]!.branchId;
   const branchIds = branches.map((branch) => branch.branchId);
   throw new BoughError(
     "branch_ambiguous",
-    `Session "${sessionId}" has ${branchIds.length} branches (${branchIds.slice(0, 5).join(", ")}${branchIds.length > 5 ? " …" : ""}); say which one.`,
+    `Session "${sessionId}" has ${branchIds.length} branches (${branchIds.slice(0, 5).join(", ")}${branchIds.length > 5 ? " …" : ""}); specify one.`,
     { data: { sessionId, branchIds: branchIds.slice(0, 100) } },
   );
 }
@@ -72,15 +63,14 @@ async function onlyBranch(store: Store, sessionId: string): Promise<string> {
 export async function createBranch(
   context: Context,
   sessionId: string,
-  { branchId = context.ids.next(), ...details }: BranchDetails & { branchId?: string },
+  { branchId = context.ids.next(), ...details }: NewBranchDetails,
 ): Promise<BranchInfo> {
   checkId(sessionId, "session");
   checkId(branchId, "branch");
   checkOptions("The options of createBranch", details, createBranchKeys);
-  const named = newDetails({ name: branchId, ...details });
-  const born = context.ids.next();
-  const created = { type: "branch.created", id: born, at: context.clock.now(), ...named } as Draft;
-  const header = { ...named, messages: 0, born } as JsonObject;
+  const named = { ...newDetails({ name: branchId, ...details }), ...newOwnership(details) };
+  const created = branchCreated(context, named);
+  const header = { ...named, messages: 0, born: created.id } as unknown as JsonObject;
   const encoded = encodeDrafts([created]);
   const record = await context.store.createBranch(sessionId, { id: branchId, header, events: encoded.events });
   context.views.begin({ sessionId, branchId }, numberFrom(1, encoded));
@@ -93,11 +83,16 @@ export interface UnplacedBranches {
   readonly tree: BranchTree;
 }
 
-/** All branches of the session, oldest first. */
-export async function findBranches({ store }: Context, sessionId: string): Promise<UnplacedBranches> {
+/** The branches of the session that are shown, or all of them, oldest first. */
+export async function findBranches(
+  { store }: Context,
+  sessionId: string,
+  visibility: Visibility = "shown",
+): Promise<UnplacedBranches> {
   checkId(sessionId, "session");
   const records = await store.listBranches(sessionId);
-  return { records, tree: treeOf(records) };
+  const tree = treeOf(records, visibility);
+  return { records: visibility === "all" ? records : records.filter((record) => !isHidden(record)), tree };
 }
 
 /** The branch and those forked from the same source at the same point, the source first. */
@@ -111,23 +106,27 @@ function placeAll({ records, tree }: UnplacedBranches): PlacedBranch[] {
   return records.map((record) => placeBranch(record, tree));
 }
 
-export async function listBranches(context: Context, sessionId: string): Promise<PlacedBranch[]> {
-  return placeAll(await findBranches(context, sessionId));
+export async function listBranches(
+  context: Context,
+  sessionId: string,
+  options: { visibility?: Visibility } = {},
+): Promise<PlacedBranch[]> {
+  checkOptions("The options of listBranches", options, listBranchesKeys);
+  return placeAll(await findBranches(context, sessionId, options.visibility));
 }
 
-export async function getBranch(context: Context, ref: BranchRef): Promise<PlacedBranch> {
-  const { record, tree } = await locate(context, ref);
+export async function getBranch(context: Context, scope: Scope): Promise<PlacedBranch> {
+  const { record, tree } = await locate(context, await resolveBranch(context, scope));
   return placeBranch(record, tree);
 }
 
-export async function siblings(context: Context, ref: BranchRef): Promise<PlacedBranch[]> {
-  return placeAll(await findSiblings(context, ref));
+export async function siblings(context: Context, scope: Scope): Promise<PlacedBranch[]> {
+  return placeAll(await findSiblings(context, await resolveBranch(context, scope)));
 }
 
 /**
- * The branch now, or as it was at a position. Complete turns that nobody saved are discarded when the branch is loaded
- * now, unless whoever staged them still has them in hand, a run is active on it, or a later turn, which builds on them,
- * waits to be resumed.
+ * The branch now, or as it was at a position. Loading it now discards staged turns that were never saved, unless their
+ * owner may still save them, a run is active on the branch, or a later turn, which builds on them, can be resumed.
  */
 export async function loadBranch(context: Context, scope: Scope, options: { at?: number } = {}): Promise<Branch> {
   const ref = await resolveBranch(context, scope);
@@ -143,18 +142,17 @@ export async function loadBranch(context: Context, scope: Scope, options: { at?:
   const isKept = view.staged.length === 0 || view.open || Staging.isInHand(stagedBy, context.owner());
   if (isKept) return pictureBranch(describeBranch(record), view);
   await discardStaged(context, ref);
-  return holdBranch(context, ref);
+  return readBranch(context, ref);
 }
 
-/** The branch as it is, staged turns included: for whoever holds it in hand. */
-export async function holdBranch(context: Context, ref: BranchRef): Promise<Branch> {
+/** The branch as it is, staged turns included: for the caller that works with it. */
+export async function readBranch(context: Context, ref: BranchRef): Promise<Branch> {
   const { record, view } = await context.views.load(ref);
   return pictureBranch(describeBranch(record), view);
 }
 
-export async function updateBranch(context: Context, ref: BranchRef, patch: BranchPatch): Promise<BranchInfo> {
-  checkId(ref.sessionId, "session");
-  checkId(ref.branchId, "branch");
+export async function updateBranch(context: Context, scope: Scope, patch: BranchPatch): Promise<BranchInfo> {
+  const ref = await resolveBranch(context, scope);
   checkOptions("The options of updateBranch", patch, updateBranchKeys);
   const { metadata: metadataPatch, ...rest } = checkDetails(patch);
   // The metadata is merged with what is there, so a write in between means merging again.
@@ -162,7 +160,7 @@ export async function updateBranch(context: Context, ref: BranchRef, patch: Bran
     const record = await needBranch(context.store, ref);
     const metadata = metadataPatch && mergePatch((record.header as RowHeader).metadata ?? {}, metadataPatch);
     const changes = { ...rest, ...(metadata && { metadata }) };
-    const draft = { type: "branch.updated", id: context.ids.next(), at: context.clock.now(), ...changes } as Draft;
+    const draft = branchUpdated(context, changes);
     try {
       await context.journal.append(ref, [draft], { expectedSeq: record.seq, header: changes as JsonObject });
       return describeBranch(await needBranch(context.store, ref));
@@ -174,59 +172,81 @@ export async function updateBranch(context: Context, ref: BranchRef, patch: Bran
 
 export async function deleteBranch(
   context: Context,
-  ref: BranchRef,
+  scope: Scope,
   options: { recursive?: boolean } = {},
 ): Promise<readonly string[]> {
-  checkId(ref.sessionId, "session");
-  checkId(ref.branchId, "branch");
+  const ref = await resolveBranch(context, scope);
   checkOptions("The options of deleteBranch", options, deleteBranchKeys);
   if (ref.branchId === mainBranch) {
     throw new BoughError("branch_protected", `Branch "${mainBranch}" can't be deleted; delete the session instead.`, {
       data: { ...ref },
     });
   }
-  const removed = await removeUnheld(context, ref, () => context.store.deleteBranch(ref, options));
+  const removed = await deleteWithHidden(context, ref, options);
   for (const branchId of removed) context.views.forget({ sessionId: ref.sessionId, branchId });
   return removed;
 }
 
-/** What is said about a branch that is about to be; a key that is removed was never there. */
-export function newDetails(details: BranchDetails): BranchDetails {
+/** Ownership-1: one operation of the store, which refuses it when a fork came that was not there when the branches were listed. */
+async function deleteWithHidden(
+  context: Context,
+  ref: BranchRef,
+  options: { recursive?: boolean },
+): Promise<readonly string[]> {
+  const { store } = context;
+  const find = async () => hiddenWith(await store.listBranches(ref.sessionId), ref.branchId, options);
+  for (let also = await find(); ; ) {
+    const going = [ref.branchId, ...also];
+    try {
+      return await removeUnheld(context, { sessionId: ref.sessionId, branchIds: going }, () =>
+        store.deleteBranch(ref, { ...options, also }),
+      );
+    } catch (error) {
+      if (!BoughError.is(error, "branch_has_children")) throw error;
+      also = await find();
+      if (also.every((branchId) => going.includes(branchId))) throw error;
+    }
+  }
+}
+
+/** The details of a branch to be created; metadata keys with `null` are dropped. */
+export function newDetails(details: BranchDetails): Checked<BranchDetails> {
   const { metadata, ...said } = checkDetails(details);
   return metadata ? { ...said, metadata: mergePatch({}, metadata) } : said;
 }
 
-/** Checks what a person says about a branch; leaves out what is not said. */
-function checkDetails<T extends BranchPatch>(details: T): Partial<Pick<T, keyof BranchPatch>> {
+/** Details as a copy. */
+type Checked<T extends BranchPatch> = Partial<Omit<Pick<T, keyof BranchPatch>, "tags">> & {
+  tags?: Exclude<T["tags"], readonly string[] | undefined> | string[];
+};
+
+/** Checks a branch's details and leaves out keys without a value. */
+function checkDetails<T extends BranchPatch>(details: T): Checked<T> {
   const said: BranchPatch = Object.fromEntries(
     (["name", "description", "tags", "metadata"] as const)
       .filter((key) => details[key] !== undefined)
       .map((key) => [key, details[key]]),
   );
   if (said.metadata !== undefined) checkedObject(said.metadata, "Branch metadata", metadataLimits);
-  const checked: BranchPatch = checkedObject(said, "What is said about a branch", metadataLimits);
-  return checked as Partial<Pick<T, keyof BranchPatch>>;
+  const checked: BranchPatch = checkedObject(said, "A branch's details", metadataLimits);
+  return checked as Checked<T>;
 }
 
+/** The branch in the tree of those that are shown; a hidden one, among all. */
 async function locate(context: Context, ref: BranchRef): Promise<UnplacedBranches & { record: BranchRecord }> {
+  checkId(ref.sessionId, "session");
   checkId(ref.branchId, "branch");
-  const { records, tree } = await findBranches(context, ref.sessionId);
+  const records = await context.store.listBranches(ref.sessionId);
   const record = records.find(({ branchId }) => branchId === ref.branchId);
   if (!record) throw refuse.branchNotFound(ref);
-  return { record, records, tree };
+  return { record, records, tree: treeOf(records, isHidden(record) ? "all" : "shown") };
 }
 
 async function discardStaged(context: Context, ref: BranchRef): Promise<void> {
-  await whileFree(context, ref, (view) =>
-    view.staged.map(({ id: turnId }) => ({
-      type: "turn.discarded",
-      id: context.ids.next(),
-      at: context.clock.now(),
-      turnId,
-      reason: "never saved",
-    })),
-  ).catch((error: unknown) => {
-    // Whoever runs on the branch still has its staged turns in hand.
-    if (!BoughError.is(error, "run_active")) throw error;
-  });
+  await whileFree(context, ref, (view) => view.staged.map(({ id }) => turnDiscarded(context, id, "never saved"))).catch(
+    (error: unknown) => {
+      // The active run may still save its staged turns.
+      if (!BoughError.is(error, "run_active")) throw error;
+    },
+  );
 }

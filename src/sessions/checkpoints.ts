@@ -6,16 +6,18 @@ import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
 import { checkOptions, oneOf, optionKeys, optionTable, text } from "../base/options.ts";
 import { type BranchRef, type CheckpointRecord, refuse } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
+import { countShown, isHard } from "../projection/overlay.ts";
 import type { Branch, BranchInfo } from "./branch.ts";
 import { loadBranch, resolveBranch } from "./branches.ts";
-import type { Context, Scope } from "./context.ts";
+import { type Context, readScope, type Scope } from "./context.ts";
 import { type ForkRequest, forkBranch, revertBranch } from "./fork.ts";
+import { isHidden } from "./ownership.ts";
 import type { Retention } from "./retention.ts";
 
-/** What led to a checkpoint. */
+/** What caused a checkpoint. */
 export type CheckpointSource = "input" | "loop" | "manual" | "turn";
 
-/** A manifest entry. */
+/** A named position of a branch. */
 export interface Checkpoint {
   readonly id: string;
   readonly sessionId: string;
@@ -28,17 +30,18 @@ export interface Checkpoint {
   /** How many messages the branch had. */
   readonly messageIndex: number;
   readonly source: CheckpointSource;
-  /** The turn that was in flight. */
+  /** The turn that was open. */
   readonly turnId?: string;
   readonly label?: string;
 }
 
+/** What a checkpoint is called and which position it names. */
 export interface CheckpointRequest {
   readonly id?: string;
   readonly label?: string;
   readonly step?: number;
   readonly source?: CheckpointSource;
-  /** The position to name; the branch's newest by default. */
+  /** The position to name (default: the branch's latest). */
   readonly seq?: number;
   /** Applied to the branch's checkpoints right after the save. */
   readonly retention?: Retention;
@@ -89,14 +92,15 @@ async function viewAt(context: Context, ref: BranchRef, seq: number | undefined)
   return context.views.loadAt(ref, seq);
 }
 
-/** The manifest, newest first: of one branch, or of every branch of the session. */
+/** Checkpoints, newest first: of one branch, or of every shown branch of the session. */
 export async function listCheckpoints(context: Context, scope: Scope): Promise<Checkpoint[]> {
-  checkId(scope.sessionId, "session");
+  const { sessionId, branchId } = readScope(scope);
   const list = async (ref: BranchRef) =>
     (await context.store.listCheckpoints(ref)).map((record) => describe(ref, record));
-  if (scope.branchId !== undefined) return list(await resolveBranch(context, scope));
+  if (branchId !== undefined) return list({ sessionId, branchId });
   // A branch that is deleted while the others are looked at has none any more.
-  const listed = (await context.store.listBranches(scope.sessionId)).map((ref) =>
+  const shown = (await context.store.listBranches(sessionId)).filter((branch) => !isHidden(branch));
+  const listed = shown.map((ref) =>
     list(ref).catch((error: unknown): Checkpoint[] => {
       if (BoughError.is(error, "branch_not_found")) return [];
       throw error;
@@ -107,15 +111,16 @@ export async function listCheckpoints(context: Context, scope: Scope): Promise<C
 }
 
 /**
- * The branch at a checkpoint, ready to go on. When the branch has moved past it: `checkpoint_stale`, unless the caller
- * asks for a new branch from there (`fork`) or for the branch to go back to it (`revert`).
+ * The branch at a checkpoint, ready to continue. `checkpoint_stale` if the branch has moved past it, unless `ifStale` is
+ * "fork" (a new branch from there) or "revert" (the branch goes back to it).
  */
 export async function loadAtCheckpoint(
   context: Context,
   scope: Scope,
   checkpointId: string,
   options: { ifStale?: "refuse" | "fork" | "revert"; newBranchId?: string } = {},
-  fork: (request: ForkRequest) => Promise<BranchInfo> = (request) => forkBranch(context, request),
+  fork: (source: BranchRef, request: ForkRequest) => Promise<BranchInfo> = (source, request) =>
+    forkBranch(context, source, request),
 ): Promise<Branch> {
   checkOptions("The options of loadAtCheckpoint", options, loadAtCheckpointKeys);
   const ref = await resolveBranch(context, scope);
@@ -124,12 +129,12 @@ export async function loadAtCheckpoint(
   if (!isStale(view, checkpoint, newer)) return loadBranch(context, ref);
   const { ifStale = "refuse", newBranchId } = options;
   if (ifStale === "fork") {
-    const request = { ...ref, fromSeq: checkpoint.seq, ...(newBranchId !== undefined && { newBranchId }) };
-    const { id } = await fork(request);
+    const request = { fromSeq: checkpoint.seq, ...(newBranchId !== undefined && { newBranchId }) };
+    const { id } = await fork(ref, request);
     return loadBranch(context, { sessionId: ref.sessionId, branchId: id });
   }
   if (ifStale === "revert") {
-    await revertBranch(context, { ...ref, checkpointId });
+    await revertBranch(context, ref, { checkpointId });
     return loadBranch(context, ref);
   }
   throw new BoughError(
@@ -170,9 +175,8 @@ async function findCheckpoint(
 }
 
 /**
- * A checkpoint inside a turn is current while that turn is open: what the log has after the newest one is what a crash left
- * behind, and is taken up with it. An earlier one, with fewer messages, was moved past. One between turns is current until
- * the next turn begins.
+ * Inside an open turn only the newest checkpoint is current: facts after it are remains of a crash, and are resumed with it.
+ * Earlier ones, with fewer messages, are stale. A checkpoint between turns is current until the next turn begins.
  */
 function isStale(view: BranchView, checkpoint: Checkpoint, newer: readonly Checkpoint[]): boolean {
   const { turnId, seq, messageIndex } = checkpoint;
@@ -181,13 +185,13 @@ function isStale(view: BranchView, checkpoint: Checkpoint, newer: readonly Check
     return isPassed || view.open?.id !== turnId;
   }
   const newest = view.open ?? view.staged.at(-1) ?? view.turns.at(-1);
-  const isCompacted = view.compactions.some((each) => each.retention === "hard" && each.seq > seq);
+  const isCompacted = view.overlays.some((each) => isHard(each) && each.seq > seq);
   return (newest !== undefined && newest.from > seq) || isCompacted || completeMessages(view) !== messageIndex;
 }
 
 /** Messages of closed turns, and of those that wait to be saved. */
-function completeMessages({ messages, staged }: BranchView): number {
-  return staged.reduce((sum, turn) => sum + turn.messages.length, messages.length);
+function completeMessages(view: BranchView): number {
+  return view.staged.reduce((sum, turn) => sum + turn.messages.length, countShown(view));
 }
 
 function iterationsOf(view: BranchView): number {

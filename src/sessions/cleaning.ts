@@ -1,27 +1,28 @@
-// Cleaning up: checkpoints and sessions that nobody needs any more. Facts go only with their session or branch.
+// Cleaning up: deletes old checkpoints and sessions. Facts are deleted only with their session or branch.
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import { everySession } from "../log/every-session.ts";
 import { auditPrefix } from "../log/reserved.ts";
-import type { BranchRef, CheckpointRecord, SessionRecord, Store } from "../log/store.ts";
+import type { BranchRef, CheckpointRecord, Store } from "../log/store.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { deleteSession, getSession } from "./session.ts";
 
-/** Keeps the newest checkpoints of each branch of a session; returns how many went. */
+/** Keeps the newest checkpoints of each branch of a session; returns how many were deleted. */
 export async function pruneCheckpoints(
   { store }: Context,
   sessionId: string,
   { keepLatest = 10 }: { keepLatest?: number } = {},
 ): Promise<number> {
   if (!Number.isInteger(keepLatest) || keepLatest < 0) {
-    throw new BoughError("invalid_argument", "keepLatest is a number of checkpoints.");
+    throw new BoughError("invalid_argument", "keepLatest must be an integer ≥ 0.");
   }
   checkId(sessionId, "session");
   return removeCheckpoints(store, sessionId, (all) => all.slice(keepLatest));
 }
 
-/** Removes checkpoints by id, on whichever branch of the session they are; returns how many were there. */
+/** Deletes checkpoints by id, on any branch of the session; returns how many existed. */
 export async function deleteCheckpoints(
   { store }: Context,
   sessionId: string,
@@ -32,14 +33,14 @@ export async function deleteCheckpoints(
   return removeCheckpoints(store, sessionId, (all) => all.filter(({ id }) => doomed.has(id)));
 }
 
-/** Removes the checkpoints older than a moment, in every session; returns how many went. */
+/** Deletes checkpoints older than the cutoff in every session; returns how many were deleted. */
 export async function deleteOlderThan(context: Context, cutoff: number | Date): Promise<number> {
   const before = cutoff instanceof Date ? cutoff.getTime() : cutoff;
   if (typeof before !== "number" || Number.isNaN(before)) {
-    throw new BoughError("invalid_argument", "The cutoff is a date or a time in milliseconds.");
+    throw new BoughError("invalid_argument", "The cutoff must be a Date or a time in milliseconds.");
   }
   let removed = 0;
-  for await (const { id } of everySession(context, {})) {
+  for await (const { id } of everySession(context.store)) {
     const old = (all: readonly CheckpointRecord[]) => all.filter(({ createdAt }) => createdAt < before);
     removed += await removeCheckpoints(context.store, id, old).catch(unlessGone("session_not_found"));
   }
@@ -63,7 +64,7 @@ async function removeCheckpoints(
   return removed;
 }
 
-/** What somebody else deletes meanwhile has nothing left to clean. */
+/** Ignores branches and sessions that are deleted concurrently. */
 function unlessGone(code: "branch_not_found" | "session_not_found") {
   return (error: unknown): number => {
     if (!BoughError.is(error, code)) throw error;
@@ -71,23 +72,24 @@ function unlessGone(code: "branch_not_found" | "session_not_found") {
   };
 }
 
+/** Which sessions were deleted for being inactive, or would be. */
 export interface InactiveSessions {
   /** How many were (or, with dryRun, would be) deleted. */
   readonly count: number;
   readonly sessionIds: readonly string[];
 }
 
-/** Deletes sessions without activity for so long; one on which something runs is left alone. */
+/** Deletes sessions without activity for `olderThan` milliseconds, except those with an active run. */
 export async function deleteInactiveSessions(
   context: Context,
   { olderThan, dryRun = false }: { olderThan: number; dryRun?: boolean },
 ): Promise<InactiveSessions> {
-  if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan is a duration in milliseconds.");
+  if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan must be a duration in milliseconds, ≥ 0.");
   const activeBefore = context.clock.now() - olderThan;
   const claims = await context.store.listRuns();
   const busy = new Set(claims.filter((run) => isHeld(run, context.clock.now())).map((run) => run.sessionId));
   const candidates: string[] = [];
-  for await (const { id } of everySession(context, { activeBefore }))
+  for await (const { id } of everySession(context.store, { activeBefore }))
     if (!busy.has(id) && !id.startsWith(auditPrefix)) candidates.push(id);
   if (dryRun) return { count: candidates.length, sessionIds: candidates };
   const sessionIds: string[] = [];
@@ -105,13 +107,4 @@ async function deleteIfIdle(context: Context, sessionId: string, activeBefore: n
     if (BoughError.is(error, "run_active") || BoughError.is(error, "session_not_found")) return false;
     throw error;
   }
-}
-
-async function* everySession({ store }: Context, query: { activeBefore?: number }): AsyncGenerator<SessionRecord> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSessions({ ...query, limit: 500, ...(cursor !== undefined && { cursor }) });
-    yield* page.sessions;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
 }

@@ -3,6 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { encodeJson, metadataLimits } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
+import { needBlobs } from "../log/need-blobs.ts";
 import type { ContentRecord } from "../log/store.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -10,10 +11,12 @@ import type { Context, Scope } from "./context.ts";
 /** How messages refer to stored content. */
 export type ContentUri = `bough-content://${string}`;
 
+/** Stored bytes as messages refer to them. */
 export interface Content extends ContentRecord {
   readonly uri: ContentUri;
 }
 
+/** Bytes to store, and what they are. */
 export interface NewContent {
   readonly bytes: Uint8Array;
   readonly mediaType?: string;
@@ -26,17 +29,17 @@ export async function putContent(context: Context, scope: Scope, content: NewCon
   checkOptions("The options of putContent", content, putContentKeys);
   const { mediaType = "application/octet-stream", name } = content;
   if (!(content.bytes instanceof Uint8Array)) {
-    throw new BoughError("invalid_argument", "Content is given as a Uint8Array.");
+    throw new BoughError("invalid_argument", "Content must be a Uint8Array.");
   }
   for (const said of name === undefined ? [mediaType] : [mediaType, name]) {
-    if (typeof said !== "string") throw new BoughError("invalid_argument", "A media type and a name are texts.");
-    encodeJson(said, "What is said about content", metadataLimits);
+    if (typeof said !== "string") throw new BoughError("invalid_argument", "mediaType and name must be strings.");
+    encodeJson(said, "A content's mediaType or name", metadataLimits);
   }
   // Before anything is waited for: the caller may use its own for something else, and the id is that of these.
   const bytes = new Uint8Array(content.bytes);
   const ref = await resolveBranch(context, scope);
   const id = await sha256(bytes);
-  const record = await context.store.putContent(ref, { id, bytes, mediaType, ...(name !== undefined && { name }) });
+  const record = await needBlobs(context.store).put(ref, { id, bytes, mediaType, ...(name !== undefined && { name }) });
   return withUri(record);
 }
 
@@ -47,21 +50,21 @@ export async function getContent(
 ): Promise<{ content: Content; bytes: Uint8Array }> {
   const ref = await resolveBranch(context, scope);
   const id = contentId(idOrUri);
-  const found = await context.store.getContent(ref, id);
+  const found = await needBlobs(context.store).get(ref, id);
   if (found) return { content: withUri(found.record), bytes: found.bytes };
-  throw new BoughError("content_not_found", `Branch "${ref.branchId}" sees no content "${id}".`, {
+  throw new BoughError("content_not_found", `Branch "${ref.branchId}" has no content "${id}".`, {
     data: { ...ref, contentId: id },
   });
 }
 
 export async function listContent(context: Context, scope: Scope): Promise<Content[]> {
   const ref = await resolveBranch(context, scope);
-  return (await context.store.listContent(ref)).map(withUri);
+  return (await needBlobs(context.store).list(ref)).map(withUri);
 }
 
 export async function deleteContent(context: Context, scope: Scope, idOrUri: string): Promise<boolean> {
   const ref = await resolveBranch(context, scope);
-  return context.store.deleteContent(ref, contentId(idOrUri));
+  return needBlobs(context.store).delete(ref, contentId(idOrUri));
 }
 
 function withUri(record: ContentRecord): Content {

@@ -1,5 +1,9 @@
+// Context: what commands work with on one store of one process: its journal, its views, and who asks.
+//   Context-1. Contexts derived from one another share journal and views, so each fact is folded once and each view is kept once.
+//   Context-2. Closing a derived context leaves the store open: the store is closed by the context that was created on it.
+
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Ids, randomIds } from "../base/ids.ts";
+import { checkId, type Ids, randomIds } from "../base/ids.ts";
 import { checkSpelling, optionKeys } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
@@ -19,47 +23,68 @@ export interface Context {
   readonly owner: () => string;
   /** Under which complete turns wait to be saved. */
   readonly staging: Staging;
+  /** Finishes what is under way and, unless the context is derived (Context-2), closes the store. */
+  readonly close: () => Promise<void>;
 }
 
+/** Ports and limits of `openSessions`. */
 export interface SessionsOptions {
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** The name under which branches are held; by default this host and process. */
+  /** The name that claims of branches carry (default: this host and process). */
   readonly owner?: string;
-  /** Bytes of conversations kept in memory (default 256 MiB, at most an eighth of the heap's limit). */
+  /** Bytes of conversations cached in memory (default 256 MiB, at most an eighth of the heap limit). */
   readonly cacheBytes?: number;
 }
 
-type Shared = Pick<Context, "journal" | "views">;
-
-const sharing = new WeakMap<Store, Shared>();
-
-export function createContext(store: Store, options: SessionsOptions): Context {
-  const { clock = systemClock, ids = randomIds, cacheBytes } = options;
+/** A context of its own on a store. Several may be given one cache, so that their views share a budget. */
+export function createContext(
+  store: Store,
+  options: SessionsOptions,
+  cache = new ViewCache(options.cacheBytes),
+): Context {
+  const { clock = systemClock, ids = randomIds } = options;
   const owner = () => options.owner ?? processOwner();
-  const { journal, views } = sharing.get(store) ?? createViews(store, clock, new ViewCache(cacheBytes));
-  return { store, journal, views, clock, ids, owner, staging: new Staging(owner) };
-}
-
-/** From now on, contexts on this very store object keep each view once, in the cache given, instead of one each. */
-export function shareViews(store: Store, clock: Clock, cache: ViewCache): void {
-  sharing.set(store, createViews(store, clock, cache));
-}
-
-function createViews(store: Store, clock: Clock, cache: ViewCache): Shared {
   const journal = new Journal(store);
-  return { journal, views: new Views({ store, journal, clock, cache }) };
+  const views = new Views({ store, journal, clock, cache });
+  const staging = new Staging(owner);
+  const close = async () => {
+    await settle(staging, views);
+    await store.close();
+  };
+  return { store, journal, views, clock, ids, owner, staging, close };
 }
 
-/** A session and one of its branches; the branch may be left out while the session has only one. */
-export interface Scope {
+/** The context of another user of the same store (Context-1), such as one agent of several; what `options` leave out is inherited. */
+export function deriveContext(context: Context, options: Omit<SessionsOptions, "cacheBytes">): Context {
+  const { clock = context.clock, ids = context.ids } = options;
+  const owner = () => options.owner ?? context.owner();
+  const staging = new Staging(owner);
+  return { ...context, clock, ids, owner, staging, close: () => settle(staging, context.views) };
+}
+
+async function settle(staging: Staging, views: Views): Promise<void> {
+  staging.close();
+  await views.settle();
+}
+
+/** A session and one of its branches. The branch may be omitted while the session has only one. */
+export interface ScopeObject {
   readonly sessionId: string;
   readonly branchId?: string;
 }
 
-const scopeKeys = optionKeys<Scope>({ sessionId: true, branchId: true });
+/** Names a branch: a session id, or a session id and a branch id. */
+export type Scope = string | ScopeObject;
 
-/** A scope may be a larger object, such as a run that was left; but not one whose ids are misspelt. */
-export function checkScope(scope: Scope): void {
+const scopeKeys = optionKeys<ScopeObject>({ sessionId: true, branchId: true });
+
+/** The ids in a scope, checked. A scope may be a larger object, such as an interrupted run, but its ids can't be misspelt. */
+export function readScope(scope: Scope): ScopeObject {
   checkSpelling("A scope", scope, scopeKeys);
+  const { sessionId, branchId } = typeof scope === "string" ? { sessionId: scope, branchId: undefined } : (scope ?? {});
+  checkId(sessionId, "session");
+  if (branchId === undefined) return { sessionId };
+  checkId(branchId, "branch");
+  return { sessionId, branchId };
 }

@@ -1,17 +1,20 @@
 // Flow: the events of one turn or one run, out of a log that holds many. A fact says whose it is directly (`turnId`, `runId`)
 // or through what it refers to: an answer through its question, the end of a task through its beginning, and everything that
 // happens in a turn through the run that works on the turn at that time.
-//   F1. Whose a fact is depends on earlier facts of the same turn, so a flow is read from the beginning of its turn.
-//   F2. A turn that is closed, and has no task that goes on, has no further events: reading ends there.
+//   Flow-1. Whose a fact is depends on earlier facts of the same turn, so a flow is read from the beginning of its turn.
+//   Flow-2. A turn that is closed, and has no task that goes on, has no further events: reading ends there.
+//   Flow-3. A page has a cursor only if there is a further event of the selection.
+//   Flow-4. What is passed over is read in pieces of a bounded size.
 
 import { BoughError } from "../base/errors.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { Fact, UnknownFact } from "../events/index.ts";
 import { type BranchRef, checkRead, defaultReadLimit, type ReadOptions } from "../log/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
 import type { EventPage } from "./history.ts";
 
-/** Which events: those of a range, and of these only some. */
+/** Selects events: a range, and filters within it. */
 export interface EventQuery extends ReadOptions {
   /** Only events of this turn. */
   readonly turnId?: string;
@@ -20,6 +23,20 @@ export interface EventQuery extends ReadOptions {
   /** Only events of this type. */
   readonly type?: string;
 }
+
+const queryKeys = optionKeys<EventQuery>({
+  turnId: true,
+  runId: true,
+  type: true,
+  after: true,
+  before: true,
+  limit: true,
+  reverse: true,
+});
+
+/** How many events are read at once while nothing is known of their size, and how many bytes then, about. */
+const firstRead = 32;
+const readBytes = 1024 * 1024;
 
 type Known = Fact | UnknownFact;
 /** Where a flow lies: its first fact, and the last one of its turn once that is closed. */
@@ -32,53 +49,103 @@ export function isSelective({ turnId, runId, type }: EventQuery): boolean {
   return turnId !== undefined || runId !== undefined || type !== undefined;
 }
 
-/** The events that are asked for: of a turn or a run, of a type, in a range. */
-export async function readSelected(context: Context, scope: Scope, query: EventQuery): Promise<EventPage> {
+/**
+ * The selected events: of a turn or a run, of a type, in a range. Up to `limit` of them and up to about `bytes` in total, but
+ * at least one (Flow-3).
+ */
+export async function readSelected(
+  context: Context,
+  scope: Scope,
+  { bytes = Number.POSITIVE_INFINITY, ...query }: EventQuery & { bytes?: number },
+): Promise<EventPage> {
+  checkOptions("The options of events", query, queryKeys);
   checkRead(query);
   for (const name of ["turnId", "runId", "type"] as const) checkText(name, query[name]);
   const ref = await resolveBranch(context, scope);
-  const isOfFlow = query.turnId !== undefined || query.runId !== undefined;
-  const facts = await (isOfFlow ? readFlow(context, ref, query) : readType(context, ref, query));
-  const events = [...facts];
   const { limit = defaultReadLimit, reverse = false } = query;
-  if (events.length === 0 || events.length < limit) return events;
-  // Not a part of the list: code that compares or writes it sees the events and nothing else.
-  return Object.defineProperty(events, reverse ? "before" : "after", { value: facts.at(-1)!.seq });
-}
-
-async function readType(context: Context, ref: BranchRef, query: EventQuery): Promise<Known[]> {
-  const { type, limit = defaultReadLimit, ...range } = query;
-  const found: Known[] = [];
-  for await (const fact of factsIn(context, ref, range)) {
-    if (found.length >= limit) break;
-    if (fact.type === type) found.push(fact);
+  if (limit === 0) return [];
+  const isOfFlow = query.turnId !== undefined || query.runId !== undefined;
+  // Flow-1: a flow is read forwards, whichever of its events are wanted.
+  const isWindow = isOfFlow && reverse;
+  const page = new SelectedPage({ limit, bytes, isWindow });
+  for await (const fact of isOfFlow ? flowIn(context, ref, query) : typeIn(context, ref, query)) {
+    if (!page.take(fact)) break;
   }
-  return found;
+  const events = isWindow ? page.facts.reverse() : page.facts;
+  if (!page.isCut) return events;
+  // Not a part of the list: code that compares or writes it sees the events and nothing else.
+  return Object.defineProperty(events, reverse ? "before" : "after", { value: events.at(-1)!.seq });
 }
 
-/** F1, F2. */
-async function readFlow(context: Context, ref: BranchRef, query: EventQuery): Promise<Known[]> {
-  const { type, after = 0, before = Number.POSITIVE_INFINITY, limit = defaultReadLimit, reverse = false } = query;
+/** What fits into one page: the first of the facts that it is given, or the last of them. */
+class SelectedPage {
+  readonly facts: Known[] = [];
+  /** Whether there was a fact that is not in it (Flow-3). */
+  isCut = false;
+  readonly #limit: number;
+  readonly #bytes: number;
+  readonly #isWindow: boolean;
+  readonly #sizes: number[] = [];
+  #size = 0;
+
+  constructor({ limit, bytes, isWindow }: { limit: number; bytes: number; isWindow: boolean }) {
+    this.#limit = limit;
+    this.#bytes = bytes;
+    this.#isWindow = isWindow;
+  }
+
+  /** False when no further fact can get in. */
+  take(fact: Known): boolean {
+    const size = this.#bytes === Number.POSITIVE_INFINITY ? 0 : JSON.stringify(fact).length;
+    if (!this.#isWindow && this.#isFull(size)) {
+      this.isCut = true;
+      return false;
+    }
+    while (this.#isFull(size)) {
+      this.isCut = true;
+      this.facts.shift();
+      this.#size -= this.#sizes.shift()!;
+    }
+    this.facts.push(fact);
+    this.#sizes.push(size);
+    this.#size += size;
+    return true;
+  }
+
+  #isFull(size: number): boolean {
+    const { length } = this.facts;
+    return length > 0 && (length >= this.#limit || this.#size + size > this.#bytes);
+  }
+}
+
+async function* typeIn(context: Context, ref: BranchRef, query: EventQuery): AsyncGenerator<Known> {
+  const { type, limit: _limit, ...range } = query;
+  for await (const fact of factsIn(context, ref, range)) if (fact.type === type) yield fact;
+}
+
+/** Flow-1, Flow-2. */
+async function* flowIn(context: Context, ref: BranchRef, query: EventQuery): AsyncGenerator<Known> {
+  const { type, after = 0, before = Number.POSITIVE_INFINITY } = query;
   const { from, to } = await extentOf(context, ref, query);
   const flow = new Flow(query);
-  const found: Known[] = [];
   for await (const fact of factsIn(context, ref, { after: from - 1, before })) {
     const isWanted = flow.has(fact) && fact.seq > after && (type === undefined || fact.type === type);
-    if (isWanted) found.push(fact);
-    if (found.length > limit) reverse ? found.shift() : found.pop();
-    if ((!reverse && found.length === limit) || (fact.seq >= to && !flow.goesOn)) break;
+    if (isWanted) yield fact;
+    if (fact.seq >= to && !flow.goesOn) return;
   }
-  return reverse ? found.reverse() : found;
 }
 
+/** Flow-4. */
 async function* factsIn(context: Context, ref: BranchRef, range: ReadOptions): AsyncGenerator<Known> {
   let rest = range;
-  for (;;) {
-    const { facts } = await context.journal.read(ref, { ...rest, limit: defaultReadLimit });
+  for (let limit = firstRead; ; ) {
+    const { facts, size } = await context.journal.read(ref, { ...rest, limit });
     yield* facts;
     const last = facts.at(-1);
-    if (!last || facts.length < defaultReadLimit) return;
+    if (!last || facts.length < limit) return;
     rest = { ...rest, ...(range.reverse ? { before: last.seq } : { after: last.seq }) };
+    const fitting = Math.ceil((readBytes * facts.length) / Math.max(size, 1));
+    limit = Math.max(1, Math.min(defaultReadLimit, fitting));
   }
 }
 
@@ -139,7 +206,7 @@ class Flow {
   }
 }
 
-/** What a fact may say of whose it is. */
+/** The fields by which a fact refers to its turn, run, task or question. */
 interface Refers {
   readonly id: string;
   readonly type: string;
@@ -151,5 +218,5 @@ interface Refers {
 
 function checkText(name: string, value: unknown): void {
   if (value === undefined || (typeof value === "string" && value !== "")) return;
-  throw new BoughError("invalid_argument", `${name} must be a text that is not empty.`, { data: { name } });
+  throw new BoughError("invalid_argument", `${name} must be a non-empty string.`, { data: { name } });
 }

@@ -3,54 +3,45 @@
 import { checkId } from "../base/ids.ts";
 import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
 import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
-import type { Draft } from "../events/index.ts";
+import { branchForked, branchReverted } from "../events/drafts.ts";
+import type { Ownership } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
 import type { BranchRef } from "../log/store.ts";
+import { shownState } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { stateOf } from "../projection/view.ts";
+import type { ForkRequest, RevertPoint } from "../wire/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
-import { type BranchDetails, newDetails, resolveBranch } from "./branches.ts";
+import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
+import { newOwnership } from "./ownership.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
 import { needBranch } from "./views.ts";
 
-export interface ForkRequest extends Scope, BranchDetails {
-  /** The last message the fork shares; without a point, the latest. */
-  readonly from?: string;
-  /** Instead: how many messages it shares (index 4 keeps messages 0 to 3). */
-  readonly fromMessageIndex?: number;
-  /** Instead: the last position of the log it shares. */
-  readonly fromSeq?: number;
-  readonly newBranchId?: string;
-  /** Branch-scoped state: as of the fork point (default), as it is now, or none. */
-  readonly state?: "fork-point" | "current" | "none";
-}
+export type { ForkRequest };
 
-const forkBranchKeys = optionTable<ForkRequest>({
-  ...{ sessionId: anything, branchId: anything },
+/** A fork that may work for another branch. */
+export interface OwnedForkRequest extends ForkRequest, Ownership {}
+
+const forkBranchKeys = optionTable<OwnedForkRequest>({
   ...{ name: anything, description: anything, tags: anything, metadata: anything },
   ...{ from: anything, fromMessageIndex: anything, fromSeq: anything, newBranchId: anything },
+  ...{ owner: anything, visibility: anything },
   state: oneOf("fork-point", "current", "none"),
 });
 
-export interface RevertRequest extends Scope {
-  /** The last message that stays. */
-  readonly to?: string;
-  /** Instead: how many messages stay. */
-  readonly toMessageIndex?: number;
-  /** Instead: the position to go back to. */
-  readonly toSeq?: number;
+/** Where a branch goes back to; one point. */
+export interface RevertRequest extends RevertPoint {
   /** Instead: the checkpoint to go back to. */
   readonly checkpointId?: string;
 }
 
 const revertBranchKeys = optionKeys<RevertRequest>({
-  ...{ sessionId: true, branchId: true },
   ...{ to: true, toMessageIndex: true, toSeq: true, checkpointId: true },
 });
 
-/** What is about to be forked, for whoever may still change it. */
+/** A fork that is about to be made; hooks may still change it. */
 export interface ForkPlan {
   readonly sessionId: string;
   readonly sourceBranchId: string;
@@ -64,20 +55,28 @@ export interface ForkPlan {
 /** A merge patch of the new branch's state, and its metadata. */
 export type ForkChange = (plan: ForkPlan) => Promise<{ state: JsonObject; metadata: JsonObject }>;
 
-export async function forkBranch(context: Context, request: ForkRequest, change?: ForkChange): Promise<BranchInfo> {
+export async function forkBranch(
+  context: Context,
+  scope: Scope,
+  request: OwnedForkRequest,
+  change?: ForkChange,
+): Promise<BranchInfo> {
   checkOptions("The options of forkBranch", request, forkBranchKeys);
-  const source = await resolveBranch(context, request);
+  const source = await resolveBranch(context, scope);
   const { newBranchId = context.ids.next(), state = "fork-point" } = request;
   checkId(newBranchId, "branch");
   let details = newDetails({ name: newBranchId, ...request });
+  const ownership = newOwnership(request);
   const { view } = await context.views.load(source);
+  const newest = { seq: view.seq, state: stateOf(view) };
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
   const position = await resolvePosition(context, source, view, target);
   let set = await stateChange(context, source, view, position, state);
+  const inherited = change || hasState(newest.state) ? await inheritedState(context, source, newest, position.seq) : {};
   if (change) {
     const { messageId } = position;
-    const base = mergePatch(await context.views.stateAt(source, position.seq), set ?? {});
+    const base = mergePatch(inherited, set ?? {});
     const changed = await change({
       sessionId: source.sessionId,
       sourceBranchId: source.branchId,
@@ -89,24 +88,27 @@ export async function forkBranch(context: Context, request: ForkRequest, change?
     details = newDetails({ ...details, metadata: changed.metadata });
     if (Object.keys(changed.state).length > 0) set = { ...set, ...changed.state };
   }
-  const shared = { messages: position.messages, ...(position.messageId && { messageId: position.messageId }) };
-  const born = context.ids.next();
-  const forked = {
-    type: "branch.forked",
-    id: born,
-    at: context.clock.now(),
+  const last = position.messageId && { messageId: position.messageId };
+  const forked = branchForked(context, {
     from: { branchId: source.branchId, seq: position.seq },
-    ...shared,
-    ...(position.answered && { answered: position.answered }),
+    messages: position.messages,
+    ...last,
+    ...position.inForce,
+    ...(position.answered && { answered: [...position.answered] }),
     ...(set && { set }),
     ...details,
-  } as Draft;
+    ...ownership,
+  });
+  const shown = shownState(mergePatch(inherited, set ?? {}));
   const header = {
     ...details,
-    messages: position.messages + (position.dangles ? 1 : 0),
-    born,
-    fork: shared,
-  } as JsonObject;
+    ...ownership,
+    messages: position.shown + (position.dangles ? 1 : 0),
+    ...(position.compacted && { compacted: true }),
+    born: forked.id,
+    fork: { messages: position.shown, ...last },
+    ...(shown !== null && { state: shown }),
+  } as unknown as JsonObject;
   const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
@@ -116,29 +118,41 @@ export async function forkBranch(context: Context, request: ForkRequest, change?
   return describeBranch(record);
 }
 
-export async function revertBranch(context: Context, request: RevertRequest): Promise<BranchInfo> {
+export async function revertBranch(context: Context, scope: Scope, request: RevertRequest): Promise<BranchInfo> {
   checkOptions("The options of revertBranch", request, revertBranchKeys);
-  const ref = await resolveBranch(context, request);
+  const ref = await resolveBranch(context, scope);
   const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
   await whileFree(context, ref, async (view) => {
     const target = { messageId, messageIndex, seq: toSeq, checkpointId } as Target;
     const position = await resolvePosition(context, ref, view, target, { goBack: true });
-    const then = await context.views.stateAt(ref, position.stateSeq ?? position.seq);
+    const then = await context.views.stateAt(ref, position.seq);
     const set = diffPatch(stateOf(view), then);
-    const reverted = {
-      type: "branch.reverted",
-      id: context.ids.next(),
-      at: context.clock.now(),
+    const reverted = branchReverted(context, {
       to: position.seq,
       messages: position.messages,
       ...(position.messageId && { messageId: position.messageId }),
-      ...(position.answered && { answered: position.answered }),
+      ...position.inForce,
+      ...(position.answered && { answered: [...position.answered] }),
       ...(checkpointId && { checkpointId }),
       ...(Object.keys(set).length > 0 && { set }),
-    } as Draft;
+    });
     return [reverted];
   });
   return describeBranch(await needBranch(context.store, ref));
+}
+
+function hasState(state: JsonObject): boolean {
+  return Object.keys(state).length > 0;
+}
+
+/** The state at the fork point, which need not be read when that is the newest position. */
+async function inheritedState(
+  context: Context,
+  source: BranchRef,
+  newest: { readonly seq: number; readonly state: JsonObject },
+  seq: number,
+): Promise<JsonObject> {
+  return seq === newest.seq ? newest.state : context.views.stateAt(source, seq);
 }
 
 async function stateChange(
@@ -148,14 +162,8 @@ async function stateChange(
   position: Position,
   choice: NonNullable<ForkRequest["state"]>,
 ): Promise<JsonObject | undefined> {
-  if (choice === "fork-point" && position.stateSeq === undefined) return undefined;
+  if (choice === "fork-point") return undefined;
   const inherited = await context.views.stateAt(source, position.seq);
-  const wanted =
-    choice === "none"
-      ? {}
-      : choice === "current"
-        ? stateOf(view)
-        : await context.views.stateAt(source, position.stateSeq!);
-  const set = diffPatch(inherited, wanted);
+  const set = diffPatch(inherited, choice === "none" ? {} : stateOf(view));
   return Object.keys(set).length > 0 ? set : undefined;
 }

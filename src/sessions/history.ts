@@ -11,12 +11,12 @@ import {
   type UnknownFact,
 } from "../events/index.ts";
 import { type BranchRef, checkRead, type ReadOptions } from "../log/index.ts";
-import { emptyView, fold } from "../projection/index.ts";
+import type { RowHeader } from "../projection/header.ts";
+import { type BranchView, emptyView, fold } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
-import { needBranch } from "./views.ts";
 
-/** A fact as the log keeps it: its place, its id, its time and its payload. Where it lies is what was asked for. */
+/** A stored fact: its position, id, time and payload, without session and branch ids. */
 export type LogFact = Fact | UnknownFact;
 
 /** A fact with its address, as subscribers see it. */
@@ -26,11 +26,11 @@ const eventsKeys = optionKeys<ReadOptions>({ after: true, before: true, limit: t
 const watchKeys = optionKeys<{ after?: number; signal?: AbortSignal }>({ after: true, signal: true });
 const messagesKeys = optionKeys<{ last?: number; before?: number }>({ last: true, before: true });
 
-/** A page of events. An array that also says whether it ends before the log does. */
+/** A page of events: an array that also tells whether there are more. */
 export interface EventPage extends Array<LogFact> {
-  /** There are further events: pass it as `after` to get them. */
+  /** Present if there are more events: pass it as `after`. */
   readonly after?: number;
-  /** Of a page that was read backwards: there are earlier events; pass it as `before`. */
+  /** Present on a page read in reverse if there are earlier events: pass it as `before`. */
   readonly before?: number;
 }
 
@@ -68,7 +68,7 @@ export async function readEventPage(
 
 function asPage(facts: readonly (Fact | UnknownFact)[], rest?: ReadOptions): EventPage {
   const events = [...facts];
-  // Not a part of the list: whoever compares or writes it sees the events and nothing else.
+  // Not enumerable: code that compares or serialises the page sees the events and nothing else.
   const key = rest?.reverse ? "before" : "after";
   return rest ? Object.defineProperty(events, key, { value: rest[key] ?? 0 }) : events;
 }
@@ -82,7 +82,7 @@ async function readFacts(context: Context, scope: Scope, options: ReadOptions): 
 
 /** The same for a live stream, which is told whose they are. */
 export async function readEvents(context: Context, ref: BranchRef, options: ReadOptions = {}): Promise<LogEvent[]> {
-  return (await readFacts(context, ref, options)).map((fact) => address(ref, fact));
+  return (await readFacts(context, ref, options)).map((fact) => addressFact(ref, fact));
 }
 
 /**
@@ -106,7 +106,7 @@ export async function* watchEvents(
       for (const fact of facts) {
         if (signal.aborted) return;
         after = fact.seq;
-        yield address(ref, fact);
+        yield addressFact(ref, fact);
       }
       if (facts.length === 0) await context.store.watch(ref, after, signal);
     }
@@ -115,9 +115,10 @@ export async function* watchEvents(
   }
 }
 
+/** A page of messages, oldest first. */
 export interface MessagePage {
   readonly messages: readonly Message[];
-  /** Pass it as `before` to get what came earlier; absent at the beginning. */
+  /** Pass it as `before` to get earlier messages; absent at the beginning. */
   readonly before?: number;
 }
 
@@ -134,13 +135,28 @@ export async function readMessages(
   checkRead(options);
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;
-  if (!Number.isInteger(last) || last < 1) throw new BoughError("invalid_argument", "last is a number of messages.");
-  const tail = await readTail(context, ref, last, before);
-  if (tail) return tail;
-  // A hard compaction replaced messages that a reader from the end can't know; fold the whole branch.
-  const { seq } = await needBranch(context.store, ref);
-  const { messages } = await context.views.loadAt(ref, Math.min(seq, before - 1));
-  return { messages };
+  if (!Number.isInteger(last) || last < 1) throw new BoughError("invalid_argument", "last must be an integer ≥ 1.");
+  const [record, tail] = await Promise.all([context.store.getBranch(ref), readTail(context, ref, last, before)]);
+  if (tail && !(record?.header as RowHeader | undefined)?.compacted) return tail;
+  // A hard compaction shows people something else than the log's end has.
+  const { view } = await context.views.load(ref);
+  return pageShown(view, last, before);
+}
+
+/** The newest messages that people see, whole turns, of those before a position of the log. */
+function pageShown({ shown, turns }: BranchView, last: number, before: number): MessagePage {
+  const from = new Map(turns.map((turn) => [turn.id, turn.from]));
+  // What stands for compacted messages has no position of its own: it comes with the messages before it.
+  const begins = ({ turnId }: Message) => from.get(turnId) ?? 0;
+  const firstFrom = (seq: number) => {
+    const found = shown!.findIndex((message) => begins(message) >= seq);
+    return found < 0 ? shown!.length : found;
+  };
+  const end = firstFrom(before);
+  const first = shown!.slice(0, Math.max(end - last, 0) + 1).findLast((message) => from.has(message.turnId));
+  const start = first ? firstFrom(begins(first)) : 0;
+  const messages = shown!.slice(start, end);
+  return start > 0 ? { messages, before: begins(first!) } : { messages };
 }
 
 async function readTail(
@@ -156,6 +172,7 @@ async function readTail(
     for (const fact of page) {
       if (fact.seq >= end) continue;
       if (fact.type === "history.compacted" && fact.retention === "hard") return undefined;
+      if (fact.type.startsWith("history.")) continue;
       newestFirst.push(fact);
       // What lies between a revert and where it went back to is not part of the branch any more.
       end = fact.type === "branch.reverted" ? fact.to + 1 : fact.seq;
@@ -169,7 +186,7 @@ async function readTail(
 
 /**
  * The index of the oldest fact at which a tail can begin: a turn that begins where every turn before it is closed. What
- * closes them all is a commit (P5), a fork or a revert; a turn that waits to be saved may close much later.
+ * closes them all is a commit (Fold-5), a fork or a revert; a turn that waits to be saved may close much later.
  */
 function firstStart(newestFirst: readonly (Fact | UnknownFact)[]): number {
   const begunEarlier = new Set<string>();
@@ -196,11 +213,12 @@ function foldTail(newestFirst: readonly (Fact | UnknownFact)[]): readonly Messag
     view.seq = fact.seq - 1;
     // What a cut removes was not read; only its closing of an open turn matters here.
     const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
-    fold(view, isCut ? { ...fact, messages: Number.MAX_SAFE_INTEGER } : fact);
+    fold(view, isCut ? { ...fact, messages: Number.MAX_SAFE_INTEGER, overlays: undefined, cleared: undefined } : fact);
   }
   return view.messages;
 }
 
-function address(ref: BranchRef, fact: Fact | UnknownFact): LogEvent {
-  return keptEvent(fact, { sessionId: ref.sessionId, branchId: ref.branchId });
+/** A fact as the readers of its branch see it, however it reached them. */
+export function addressFact(ref: BranchRef, fact: LogFact): LogEvent {
+  return keptEvent(fact, ref);
 }

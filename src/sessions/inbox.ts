@@ -1,9 +1,10 @@
-// The inbox: every question that waits for an answer, over all sessions. The store's index of open branches leads to them; of
+// The inbox: every open question, over all sessions. The store's index of open branches leads to them; of
 // each branch only the end of its log is read, back to its oldest open question.
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import type { Fact, UnknownFact } from "../events/index.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
+import type { Fact, Interaction, InteractionKind, UnknownFact } from "../events/index.ts";
 import {
   type BranchRecord,
   type BranchRef,
@@ -15,18 +16,19 @@ import {
 } from "../log/index.ts";
 import { interactionOf } from "../projection/fold.ts";
 import type { RowHeader } from "../projection/header.ts";
-import type { Interaction } from "../projection/index.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { isOver } from "./interactions.ts";
 
-/** A question that waits for an answer, and where. */
-export interface OpenInteraction extends Interaction, BranchRef {
-  /** The agent and the run that last worked on its turn. */
-  readonly agentId?: string;
-  readonly runId?: string;
-}
+/** An open question and the branch it is on. */
+export type OpenInteraction<Kind extends InteractionKind = InteractionKind> = Interaction<Kind> &
+  BranchRef & {
+    /** The agent and the run that last worked on its turn. */
+    readonly agentId?: string;
+    readonly runId?: string;
+  };
 
+/** Which questions to list; all conditions must hold. */
 export interface InteractionQuery {
   readonly sessionId?: string;
   readonly kind?: Interaction["kind"];
@@ -34,10 +36,19 @@ export interface InteractionQuery {
   readonly agentId?: string;
   /** At most this many (default 50). */
   readonly limit?: number;
-  /** Where the page before ended. */
+  /** The `cursor` of the previous page. */
   readonly cursor?: string;
 }
 
+const queryKeys = optionKeys<InteractionQuery>({
+  sessionId: true,
+  kind: true,
+  agentId: true,
+  limit: true,
+  cursor: true,
+});
+
+/** A page of questions that wait for an answer. */
 export interface InteractionList {
   readonly interactions: readonly OpenInteraction[];
   /** Present when there may be more. */
@@ -48,8 +59,9 @@ export interface InteractionList {
 const mostBranches = 1000;
 const readAtOnce = 16;
 
-/** A page of questions that can be answered, by session, branch and age. */
+/** A page of open questions, ordered by session, branch and age. */
 export async function listInteractions(context: Context, query: InteractionQuery): Promise<InteractionList> {
+  checkOptions("The options of listInteractions", query, queryKeys);
   const { limit = defaultPageSize, sessionId } = query;
   checkLimit(limit);
   if (sessionId !== undefined) checkId(sessionId, "session");
@@ -122,7 +134,7 @@ async function* openFrom(
   do {
     const size = Math.min(Math.max(limit, readAtOnce), 500);
     const page = await store.listOpen({ ...own, limit: size, ...(cursor !== undefined && { cursor }) });
-    // A run writes down what it asks. One that nobody works on may be of a version that did not.
+    // A run records its questions in the header. A turn without an active run may come from a version that did not.
     yield page.branches.filter((record) => (record.header as RowHeader).asks || !held.has(branchKey(record)));
     cursor = page.cursor;
   } while (cursor !== undefined);

@@ -5,7 +5,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { Fact, NewMessage } from "../events/index.ts";
 import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
-import type { Branch, BranchInfo, PlacedBranch } from "./branch.ts";
+import type { Branch, BranchInfo, PlacedBranch, Visibility } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
@@ -16,27 +16,31 @@ import * as forks from "./fork.ts";
 import * as history from "./history.ts";
 import * as inbox from "./inbox.ts";
 import * as interactions from "./interactions.ts";
-import * as objects from "./objects.ts";
 import { openStore } from "./open-store.ts";
 import * as permissions from "./permissions.ts";
 import * as sessions from "./session.ts";
+import type { TurnOptions } from "./turn-opening.ts";
+import type { TurnClose, TurnWriter } from "./turn-writer.ts";
 import * as turns from "./turns.ts";
+import * as objects from "./working-copies.ts";
 
+export type { ToolReturn } from "../events/drafts.ts";
 export type { Branch, BranchInfo, Fork, PlacedBranch, RunInfo } from "./branch.ts";
-export type { BranchDetails, BranchPatch } from "./branches.ts";
+export type { BranchDetails, BranchPatch, NewBranchDetails } from "./branches.ts";
 export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
 export type { InactiveSessions } from "./cleaning.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
-export type { Scope, SessionsOptions } from "./context.ts";
+export type { Scope, ScopeObject, SessionsOptions } from "./context.ts";
 export type { EventQuery } from "./flow.ts";
-export type { ForkRequest, RevertRequest } from "./fork.ts";
+export type { ForkRequest, OwnedForkRequest, RevertRequest } from "./fork.ts";
 export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
 export type { InteractionList, InteractionQuery, OpenInteraction } from "./inbox.ts";
-export type { SavedSessionAndBranch, SessionAndBranch } from "./objects.ts";
 export type { RevokedPermission } from "./permissions.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
-export type { ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from "./turns.ts";
+export type { TurnOptions } from "./turn-opening.ts";
+export type { TurnClose, TurnFailure, TurnWriter } from "./turn-writer.ts";
+export type { SavedSessionAndBranch, SessionAndBranch } from "./working-copies.ts";
 
 /**
  * Sessions, branches, turns, checkpoints and content on a store: an object, a directory, or a URL.
@@ -44,18 +48,18 @@ export type { ToolReturn, TurnClose, TurnFailure, TurnOptions, TurnWriter } from
  * @example
  * const sessions = await openSessions("./sessions");
  * await sessions.createSession("user-123");
- * await sessions.appendTurn({ sessionId: "user-123" }, [
+ * await sessions.appendTurn("user-123", [
  *   { role: "user", content: "Hello" },
  *   { role: "assistant", content: "Hello! What shall we build?" },
  * ]);
- * const fork = await sessions.forkBranch({ sessionId: "user-123", newBranchId: "formal" });
+ * const fork = await sessions.forkBranch("user-123", { newBranchId: "formal" });
  */
 export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
   const { clock = systemClock } = options;
   return new Sessions(createContext(await openStore(store, { clock }), options));
 }
 
-/** Everything that can be done with sessions and branches without an agent. */
+/** All operations on sessions and branches that need no agent. */
 export class Sessions {
   readonly #context: Context;
 
@@ -70,22 +74,27 @@ export class Sessions {
 
   // Sessions
 
-  /** Creates a session and its branch "main"; `session_exists` when the id is taken. */
+  /** Creates a session and its branch "main"; `session_exists` if the id is taken. */
   createSession(id?: string, options: sessions.SessionPatch = {}): Promise<sessions.Session> {
     return sessions.createSession(this.#context, id, options);
   }
 
-  /** `session_not_found` when there is none. */
+  /** Returns the session; creates it with this metadata and state if it does not exist. An existing one is not changed. */
+  ensureSession(id: string, options: sessions.SessionPatch = {}): Promise<sessions.Session> {
+    return sessions.ensureSession(this.#context, id, options);
+  }
+
+  /** Returns the session; `session_not_found` if there is none. */
   getSession(sessionId: string): Promise<sessions.Session> {
     return sessions.getSession(this.#context, sessionId);
   }
 
-  /** A page of sessions, newest activity first, optionally only those with certain metadata. */
+  /** A page of sessions, most recently active first, optionally filtered by metadata. */
   listSessions(query: SessionQuery = {}): Promise<sessions.SessionList> {
     return sessions.listSessions(this.#context, query);
   }
 
-  /** Merge patches: keys are added or overwritten, `null` removes. */
+  /** Merges metadata and state into the session's: keys are added or overwritten, `null` removes. */
   updateSession(
     sessionId: string,
     patch: sessions.SessionPatch,
@@ -94,131 +103,130 @@ export class Sessions {
     return sessions.updateSession(this.#context, sessionId, patch, options);
   }
 
-  /** Removes the session and all that belongs to it; `run_active` while something runs. */
+  /** Deletes the session and everything in it; `run_active` while a run is active on it. */
   deleteSession(sessionId: string): Promise<void> {
     return sessions.deleteSession(this.#context, sessionId);
   }
 
   // Branches
 
-  /** Creates an empty branch that is nobody's fork. */
-  createBranch(sessionId: string, details: branches.BranchDetails & { branchId?: string } = {}): Promise<BranchInfo> {
+  /** Creates a root branch. */
+  createBranch(sessionId: string, details: branches.NewBranchDetails = {}): Promise<BranchInfo> {
     return branches.createBranch(this.#context, sessionId, details);
   }
 
   /**
-   * The branch with its messages and state, now or at an earlier position. Complete turns that wait to be saved are
-   * discarded when whoever staged them is closed or gone.
+   * Returns the branch with its messages and state, now or at an earlier position. Discards staged turns that were never
+   * saved, if the process or agent that staged them is closed or gone.
    */
-  loadBranch(sessionId: string, branchId?: string, options: { at?: number } = {}): Promise<Branch> {
-    return branches.loadBranch(this.#context, scopeOf(sessionId, branchId), options);
+  loadBranch(scope: Scope, options: { at?: number } = {}): Promise<Branch> {
+    return branches.loadBranch(this.#context, scope, options);
   }
 
-  /** One branch with its place in the tree, without reading its log. */
-  getBranch(sessionId: string, branchId: string): Promise<PlacedBranch> {
-    return branches.getBranch(this.#context, { sessionId, branchId });
+  /** Returns one branch with its place in the tree, without reading its log. */
+  getBranch(scope: Scope): Promise<PlacedBranch> {
+    return branches.getBranch(this.#context, scope);
   }
 
-  /** All branches of the session, oldest first, each with its place in the tree. */
-  listBranches(sessionId: string): Promise<PlacedBranch[]> {
-    return branches.listBranches(this.#context, sessionId);
+  /** Lists branches, oldest first, each with its place in the tree. Hidden ones only with `visibility: "all"`. */
+  listBranches(sessionId: string, options: { visibility?: Visibility } = {}): Promise<PlacedBranch[]> {
+    return branches.listBranches(this.#context, sessionId, options);
   }
 
-  /** Name, description and tags are replaced (`null` removes), metadata is merged. */
-  updateBranch(sessionId: string, branchId: string, patch: branches.BranchPatch): Promise<BranchInfo> {
-    return branches.updateBranch(this.#context, { sessionId, branchId }, patch);
+  /** Replaces name, description and tags (`null` removes) and merges metadata. */
+  updateBranch(scope: Scope, patch: branches.BranchPatch): Promise<BranchInfo> {
+    return branches.updateBranch(this.#context, scope, patch);
   }
 
   /** The branch and those forked from the same source at the same point, the source first. */
-  siblings(sessionId: string, branchId: string): Promise<PlacedBranch[]> {
-    return branches.siblings(this.#context, { sessionId, branchId });
+  siblings(scope: Scope): Promise<PlacedBranch[]> {
+    return branches.siblings(this.#context, scope);
   }
 
-  /** A new branch that shares this one's log up to a point; nothing is copied. */
-  forkBranch(request: forks.ForkRequest): Promise<BranchInfo> {
-    return forks.forkBranch(this.#context, request);
+  /** Creates a branch that shares this one's log up to a point; nothing is copied. */
+  forkBranch(scope: Scope, request: forks.OwnedForkRequest = {}): Promise<BranchInfo> {
+    return forks.forkBranch(this.#context, scope, request);
   }
 
-  /** Takes the branch back to a point; the log keeps what happened. */
-  revertBranch(request: forks.RevertRequest): Promise<BranchInfo> {
-    return forks.revertBranch(this.#context, request);
+  /** Takes the branch back to an earlier point. The log keeps its history. */
+  revertBranch(scope: Scope, request: forks.RevertRequest = {}): Promise<BranchInfo> {
+    return forks.revertBranch(this.#context, scope, request);
   }
 
-  /** Returns the ids removed. "main" is protected; a branch with forks needs `recursive`. */
-  deleteBranch(sessionId: string, branchId: string, options: { recursive?: boolean } = {}): Promise<readonly string[]> {
-    return branches.deleteBranch(this.#context, { sessionId, branchId }, options);
+  /**
+   * Deletes a branch and returns the deleted ids. "main" is protected; a branch with forks needs `recursive`. The branch's
+   * hidden forks and the hidden branches it owns are deleted with it.
+   */
+  deleteBranch(scope: Scope, options: { recursive?: boolean } = {}): Promise<readonly string[]> {
+    return branches.deleteBranch(this.#context, scope, options);
   }
 
   // Turns
 
-  /** Begins a turn with its input and holds the branch until the turn closes. */
-  beginTurn(
-    scope: Scope,
-    input: string | readonly NewMessage[],
-    options: turns.TurnOptions = {},
-  ): Promise<turns.TurnWriter> {
+  /** Begins a turn with its input. The writer holds the branch until the turn closes. */
+  beginTurn(scope: Scope, input: string | readonly NewMessage[], options: TurnOptions = {}): Promise<TurnWriter> {
     return turns.beginTurn(this.#context, scope, input, options);
   }
 
-  /** Takes up the turn that a crash left open; `nothing_to_resume` when there is none. */
-  resumeTurn(scope: Scope, options: turns.TurnOptions = {}): Promise<turns.TurnWriter> {
+  /** Resumes the open turn, for example after a crash; `nothing_to_resume` if there is none. */
+  resumeTurn(scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
     return turns.resumeTurn(this.#context, scope, options);
   }
 
-  /** A whole turn in one append. */
-  appendTurn(scope: Scope, messages: readonly NewMessage[], close: turns.TurnClose & turns.TurnOptions = {}) {
+  /** Appends a complete turn at once, for example to import one. */
+  appendTurn(scope: Scope, messages: readonly NewMessage[], close: TurnClose & TurnOptions = {}) {
     return turns.appendTurn(this.#context, scope, messages, close);
   }
 
   // Interactions
 
-  /** Answers an open interaction, exactly once; `interaction_closed` for whoever comes late. */
+  /** Answers an open interaction, exactly once; a later answer fails with `interaction_closed`. */
   answer(scope: Scope, interactionId: string, answer: JsonObject, options: { by?: string } = {}): Promise<Fact> {
     return interactions.answerInteraction(this.#context, scope, interactionId, answer, options);
   }
 
-  /** Questions that wait for an answer, of all sessions or one; those that a live run waits for included. */
+  /** Lists open questions of all sessions or of one, including those that an active run waits for. */
   listInteractions(query: inbox.InteractionQuery = {}): Promise<inbox.InteractionList> {
     return inbox.listInteractions(this.#context, query);
   }
 
   // Remembered permissions
 
-  /** The permissions that were given or denied with "always" and hold in the session. */
+  /** Lists the permissions that were granted or denied with "always" in the session. */
   listPermissions(sessionId: string): Promise<RememberedPermission[]> {
     return permissions.listPermissions(this.#context, sessionId);
   }
 
-  /** Revokes what was remembered for a tool, of one agent or of all; the next call is asked for. Returns how many went. */
+  /** Revokes a tool's remembered permission, for one agent or all; the next call asks again. Returns how many it revoked. */
   revokePermission(sessionId: string, revoked: permissions.RevokedPermission): Promise<number> {
     return permissions.revokePermission(this.#context, sessionId, revoked);
   }
 
-  // Objects in hand
+  // Working copies
 
-  /** Loads both, creating what is missing. */
-  loadSessionAndBranch(sessionId: string, branchId?: string): Promise<objects.SessionAndBranch> {
-    return objects.loadSessionAndBranch(this.#context, scopeOf(sessionId, branchId));
+  /** Loads the session and the branch, creating what does not exist. */
+  loadSessionAndBranch(scope: Scope): Promise<objects.SessionAndBranch> {
+    return objects.loadSessionAndBranch(this.#context, scope);
   }
 
-  /** Saves the session's changed metadata and state and the branch's complete turns that wait; `savedTurns` says which. */
+  /** Saves the session's changed metadata and state, and the branch's staged turns; `savedTurns` has their ids. */
   saveSessionAndBranch(session: sessions.Session, branch: Branch): Promise<objects.SavedSessionAndBranch> {
     return objects.saveSessionAndBranch(this.#context, { session, branch });
   }
 
   // Checkpoints
 
-  /** Names the branch's newest position. */
+  /** Saves a checkpoint: a name for the branch's latest position. */
   saveCheckpoint(scope: Scope, request: checkpoints.CheckpointRequest = {}): Promise<checkpoints.Checkpoint> {
     return checkpoints.saveCheckpoint(this.#context, scope, request);
   }
 
-  /** The manifest, newest first; of the whole session when the branch is left out. */
+  /** Lists checkpoints, newest first: of one branch, or of the whole session if the branch is omitted. */
   listCheckpoints(scope: Scope): Promise<checkpoints.Checkpoint[]> {
     return checkpoints.listCheckpoints(this.#context, scope);
   }
 
-  /** The branch at a checkpoint; `checkpoint_stale` when it has moved on, unless asked to fork or revert. */
+  /** Loads the branch at a checkpoint. `checkpoint_stale` if it has moved past that, unless `ifStale` forks or reverts. */
   loadAtCheckpoint(
     scope: Scope,
     checkpointId: string,
@@ -229,22 +237,22 @@ export class Sessions {
 
   // Cleaning
 
-  /** Keeps the newest checkpoints (10 by default) of each branch; returns how many went. */
+  /** Keeps the newest checkpoints (10 by default) of each branch; returns how many were deleted. */
   pruneCheckpoints(sessionId: string, options: { keepLatest?: number } = {}): Promise<number> {
     return cleaning.pruneCheckpoints(this.#context, sessionId, options);
   }
 
-  /** Removes checkpoints by id; returns how many were there. */
+  /** Deletes checkpoints by id; returns how many existed. */
   deleteCheckpoints(sessionId: string, ids: readonly string[]): Promise<number> {
     return cleaning.deleteCheckpoints(this.#context, sessionId, ids);
   }
 
-  /** Removes checkpoints older than a moment in every session; returns how many went. */
+  /** Deletes checkpoints older than the cutoff in every session; returns how many were deleted. */
   deleteOlderThan(cutoff: number | Date): Promise<number> {
     return cleaning.deleteOlderThan(this.#context, cutoff);
   }
 
-  /** Deletes sessions without activity for `olderThan` milliseconds; `dryRun` only says which. */
+  /** Deletes sessions without activity for `olderThan` milliseconds; with `dryRun` it only lists them. */
   deleteInactiveSessions(options: { olderThan: number; dryRun?: boolean }): Promise<cleaning.InactiveSessions> {
     return cleaning.deleteInactiveSessions(this.#context, options);
   }
@@ -256,17 +264,17 @@ export class Sessions {
     return content.putContent(this.#context, scope, upload);
   }
 
-  /** Bytes by id or reference, as far as the branch sees them. */
+  /** Returns content visible to the branch, by id or reference. */
   getContent(scope: Scope, idOrUri: string): Promise<{ content: content.Content; bytes: Uint8Array }> {
     return content.getContent(this.#context, scope, idOrUri);
   }
 
-  /** What the branch sees: its own uploads and its ancestors'. */
+  /** Lists the content visible to the branch: its own uploads and its ancestors'. */
   listContent(scope: Scope): Promise<content.Content[]> {
     return content.listContent(this.#context, scope);
   }
 
-  /** Removes the branch's own reference; false when it had none. */
+  /** Deletes the branch's own reference to the content; false if it had none. */
   deleteContent(scope: Scope, idOrUri: string): Promise<boolean> {
     return content.deleteContent(this.#context, scope, idOrUri);
   }
@@ -274,39 +282,33 @@ export class Sessions {
   // The log
 
   /**
-   * A page of the branch's events as the log keeps them, without the routing that live events carry: 1,000 unless `limit` says
-   * otherwise. Its `after` is where the next one begins, if there is one. With `turnId`, `runId` or `type`, only those.
+   * A page of the branch's stored events, without the address that live events carry: up to `limit` (1,000) of them. If the
+   * page has `after`, pass it to get the next page. `turnId`, `runId` and `type` filter.
    */
   events(scope: Scope, options: EventQuery = {}): Promise<history.EventPage> {
     if (isSelective(options)) return readSelected(this.#context, scope, options);
     return history.readEventPage(this.#context, scope, options);
   }
 
-  /** Every event after a position with its address, each once and in order, and then those to come. */
+  /** Yields every event after a position with its address, each once and in order, and then new ones as they come. */
   watch(scope: Scope, options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<history.LogEvent> {
     return history.watchEvents(this.#context, scope, options);
   }
 
-  /** The newest messages, without loading the rest of the branch. */
+  /** Returns the newest messages without loading the rest of the branch. */
   messages(scope: Scope, options: { last?: number; before?: number } = {}): Promise<history.MessagePage> {
     return history.readMessages(this.#context, scope, options);
   }
 
   // The store
 
-  /** Checks what is stored and cleans up what crashes left behind. */
+  /** Checks the stored data and removes remains of crashes. */
   maintain(): Promise<MaintenanceReport> {
     return this.#context.store.maintain();
   }
 
-  /** Finishes what is under way and closes the store. */
-  async close(): Promise<void> {
-    this.#context.staging.close();
-    await this.#context.views.settle();
-    await this.#context.store.close();
+  /** Waits for pending writes and closes the store. */
+  close(): Promise<void> {
+    return this.#context.close();
   }
-}
-
-function scopeOf(sessionId: string, branchId: string | undefined): Scope {
-  return branchId === undefined ? { sessionId } : { sessionId, branchId };
 }

@@ -1,15 +1,18 @@
-// Answering: an interaction is a question in the log, and its answer is one more fact, written by whoever has it: the
-// process that runs the turn, another one, or one that comes after a crash. It takes no run slot.
+// Answering: an interaction is a question in the log, and its answer is one more fact, written by any process: the one that
+// runs the turn, another one, or one that comes after a crash. It takes no run slot.
 
 import { BoughError } from "../base/errors.ts";
-import { encodeJson, factLimits, type JsonObject } from "../base/json.ts";
+import { encodeJson, type JsonObject, outputLimits } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import { answerProblem } from "../events/answers.ts";
+import { interactionAnswered } from "../events/drafts.ts";
 import type { Fact } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import { turnPatch } from "../projection/header.ts";
 import type { Interaction } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
+
+const answerKeys = optionKeys<{ by?: string }>({ by: true });
 
 /**
  * Answers an open interaction, exactly once: of two answers, one gets `interaction_closed`. `interaction_not_found` when
@@ -22,6 +25,7 @@ export async function answerInteraction(
   answer: JsonObject,
   options: { by?: string } = {},
 ): Promise<Fact> {
+  checkOptions("The options of answer", options, answerKeys);
   const ref = await resolveBranch(context, scope);
   checkAnswer(answer);
   for (;;) {
@@ -33,18 +37,9 @@ export async function answerInteraction(
     // An answer counts once: one that can't be understood must not be it.
     const problem = answerProblem(open.kind, answer);
     if (problem) throw new BoughError("invalid_argument", problem, { data: { ...ref, interactionId } });
-    const by = options.by === undefined ? {} : { by: options.by };
-    const draft = {
-      type: "interaction.answered",
-      id: context.ids.next(),
-      at: now,
-      interactionId,
-      answer,
-      ...by,
-    } as const;
+    const answered = interactionAnswered(context, { interactionId, answer, by: options.by });
     try {
-      const header = turnPatch(view, [draft]);
-      return (await context.journal.append(ref, [draft], { expectedSeq: view.seq, header })).facts[0]!;
+      return (await context.views.append(ref, view, [answered], { expectedSeq: view.seq })).facts[0]!;
     } catch (error) {
       // Something else was written; perhaps the answer of another.
       if (!BoughError.is(error, "sequence_conflict")) throw error;
@@ -52,22 +47,20 @@ export async function answerInteraction(
   }
 }
 
-/** As much as a tool may return: a client's answer is its tool's result, and stands in a fact of its own and the tool's. */
-const answerLimits = { ...factLimits, depth: factLimits.depth - 1, bytes: factLimits.bytes - 64 * 1024 };
-
 function checkAnswer(answer: unknown): void {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
-    throw new BoughError("invalid_argument", "An answer is an object.", { data: { what: "An answer" } });
+    throw new BoughError("invalid_argument", "An answer must be an object.", { data: { what: "An answer" } });
   }
-  encodeJson(answer, "An answer", answerLimits);
+  // A client's answer becomes its tool's result, so it may be as large as one.
+  encodeJson(answer, "An answer", outputLimits);
 }
 
-/** Whether nobody may answer any more. */
+/** Whether the interaction can no longer be answered. */
 export function isOver({ expiresAt }: Interaction, now: number): boolean {
   return expiresAt !== undefined && now >= expiresAt;
 }
 
-/** How far back a closed interaction is looked for, only to say that it is closed. */
+/** How many facts to search for a closed interaction, to report `interaction_closed` rather than `interaction_not_found`. */
 const lookBack = 1000;
 
 /** The refusal of an answer to what is not open: `interaction_closed`, or `interaction_not_found`. */
@@ -82,9 +75,9 @@ export async function whyNotOpen(context: Context, ref: BranchRef, interactionId
 }
 
 const whyClosed = {
-  answered: "was answered already",
-  expired: "expired",
-  "turn-closed": "belongs to a turn that is closed",
+  answered: "has already been answered",
+  expired: "has expired",
+  "turn-closed": "belongs to a closed turn",
 };
 
 function closed(ref: BranchRef, interactionId: string, why: keyof typeof whyClosed): BoughError {

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock as clock } from "../base/clock.ts";
 import { memoryStore } from "../stores/memory/index.ts";
 import { openSessions } from "./index.ts";
-import { lazyStore, pathOf } from "./open-store.ts";
+import { lazyStore } from "./lazy-store.ts";
+import { pathOf } from "./open-store.ts";
 
 describe("the store that an option means", () => {
   let directory: string;
@@ -108,6 +109,20 @@ describe("a store that is opened when it is used", () => {
     expect((await store.listSessions()).sessions).toHaveLength(3);
     await store.close();
     await expect(store.getSession("a")).rejects.toMatchObject({ code: "store_closed" });
+  });
+
+  test("LazyStore-2: asking for content opens it; from then on it has the parts of the store behind it", async () => {
+    const store = lazyStore(join(directory, "parts"), { clock });
+    const main = { sessionId: "s", branchId: "main" };
+    expect([store.segments, store.live]).toEqual([undefined, undefined]);
+    await expect(store.blobs!.list(main)).rejects.toMatchObject({ code: "branch_not_found" });
+    expect(store.kind).toBe("file");
+    await store.createSession(born("s"));
+    await store.segments!.save(main, { to: 0, lines: ["x"] });
+    expect(await store.blobs!.list(main)).toEqual([]);
+    expect(store.live).toBeUndefined();
+    await store.close();
+    await expect(store.blobs!.list(main)).rejects.toMatchObject({ code: "store_closed" });
   });
 
   test("says to each who uses it why it can't be opened, and is tried again by the next", async () => {

@@ -1,17 +1,17 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { maskUrl } from "../base/mask-url.ts";
-import { refuse } from "../log/index.ts";
 import type { Store } from "../log/store.ts";
 
 /**
- * The store meant by an option: an object as it is, a directory, a URL, or memory when nothing is said. Backends are
- * loaded only when they are asked for.
+ * Opens the store of a `store` option: an object as it is, a directory, a URL, or memory if it is omitted. Backends are
+ * loaded on demand.
  */
-export async function openStore(store: Store | string | undefined, options: { clock: Clock }): Promise<Store> {
+export async function openStore(store: Store | string | undefined, { clock }: { clock?: Clock }): Promise<Store> {
+  const options = clock ? { clock } : {};
   if (typeof store === "object" && store !== null) return store;
   if (store !== undefined && typeof store !== "string") {
-    throw new BoughError("store_unsupported", "A store is an object, a directory or a URL.");
+    throw new BoughError("store_unsupported", "store must be a store object, a directory or a URL.");
   }
   if (store === undefined || store === "memory:")
     return (await import("../stores/memory/index.ts")).memoryStore(options);
@@ -38,54 +38,15 @@ export async function openStore(store: Store | string | undefined, options: { cl
 }
 
 /**
- * A store that is opened when it is first used: whoever has to wait anyway waits for that too. One that can't be opened is
- * tried again by whoever comes next; one that was closed stays closed, used before or not.
- */
-export function lazyStore(store: Store | string | undefined, options: { clock: Clock }): Store {
-  if (typeof store === "object" && store !== null) return store;
-  type Method = (...given: unknown[]) => unknown;
-  type Methods = Readonly<Record<string, Method>>;
-  let opened: Methods | undefined;
-  let opening: Promise<Methods> | undefined;
-  let isClosed = false;
-  const open = async (): Promise<Methods> => {
-    if (isClosed) throw refuse.closed();
-    opening ??= (openStore(store, options) as Promise<unknown> as Promise<Methods>).catch((error) => {
-      opening = undefined;
-      throw error;
-    });
-    opened = await opening;
-    return opened;
-  };
-  const close = async () => {
-    isClosed = true;
-    const open = await opening?.catch(() => undefined);
-    await open?.close?.();
-  };
-  const methods = new Map<string, Method>([["close", close]]);
-  const methodOf = (name: string): Method => {
-    return (...given) => (opened ? opened[name]!(...given) : open().then((store) => store[name]!(...given)));
-  };
-  return new Proxy({} as Store, {
-    get(_, name) {
-      // Awaiting the store itself must not look like a promise.
-      if (typeof name === "symbol" || name === "then") return undefined;
-      if (name === "kind") return opened?.kind ?? "unopened";
-      // What is not opened has nobody to hear; whoever asks has used the store before.
-      if (name === "live") return opened?.live;
-      const method = methods.get(name) ?? methodOf(name);
-      methods.set(name, method);
-      return method;
-    },
-  });
-}
-
-/**
- * The path that a store's name means: "sqlite:./a.db", "sqlite://./a.db", "sqlite:///a.db" and "file:./dir" have one; what
- * has no scheme is one. No path is no place: it would be the working directory, or a file that is gone when it is closed.
+ * The path in a store's name: "sqlite:./a.db", "sqlite://./a.db", "sqlite:///a.db" and "file:./dir" have one; a name without
+ * a scheme is one. An empty path is refused: it would mean the working directory, or a temporary database.
  */
 export function pathOf(store: string): string {
   const path = store.replace(/^(sqlite|file):(\/\/)?/i, "");
   if (path.trim() !== "") return path;
-  throw new BoughError("store_unsupported", `"${store}" names no place for a store.`, { data: { store } });
+  throw new BoughError(
+    "store_unsupported",
+    `"${store}" has no path; use for example "sqlite:./bough.db" or "./data".`,
+    { data: { store } },
+  );
 }

@@ -1,17 +1,20 @@
 // Permissions that are remembered in a session: listing and revoking them.
 
 import { checkId } from "../base/ids.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import { choicesIn, inForce, type RememberedPermission, revoke, storedChoices } from "../projection/permissions.ts";
 import type { Context } from "./context.ts";
 import { getSession } from "./session.ts";
 import { changeSessionState } from "./session-state.ts";
 
-/** Which permission is revoked. */
+/** The permission to revoke. */
 export interface RevokedPermission {
-  /** Only this agent's; without it, those of all agents. */
+  /** Only this agent's (default: all agents'). */
   readonly agentId?: string;
   readonly tool: string;
 }
+
+const revokedKeys = optionKeys<RevokedPermission>({ agentId: true, tool: true });
 
 export async function listPermissions(context: Context, sessionId: string): Promise<RememberedPermission[]> {
   return inForce(choicesIn((await getSession(context, sessionId)).state));
@@ -21,8 +24,10 @@ export async function listPermissions(context: Context, sessionId: string): Prom
 export async function revokePermission(
   context: Context,
   sessionId: string,
-  { agentId, tool }: RevokedPermission,
+  revokes: RevokedPermission,
 ): Promise<number> {
+  checkOptions("The options of revokePermission", revokes, revokedKeys);
+  const { agentId, tool } = revokes;
   checkId(tool, "tool");
   const meant = agentId === undefined ? { tool } : { agentId, tool };
   let revoked = 0;

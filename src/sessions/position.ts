@@ -1,18 +1,30 @@
-// From what a person points at (a message, an index, a position) to a place in the log where a branch can be cut. Messages
-// are counted as they would be if every unclosed turn closed now.
+// From what a person points at (a message, an index, a position) to a place in the log where a branch can be cut. People
+// count the messages that they see; facts count those of the ledger. Both as if every unclosed turn closed now.
 
 import { BoughError } from "../base/errors.ts";
-import { callsOf, type Message, type ToolResultPart } from "../events/index.ts";
+import { callsOf, type Message, type OverlayRecord, type ToolResultPart } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
-import type { BranchView, OpenTurn, TurnRecord } from "../projection/index.ts";
-import { answerDangling, isNotExecuted, replaceMessages, resultsId } from "../projection/tools.ts";
+import type { BranchView, Cleared, OpenTurn, Overlay, TurnRecord } from "../projection/index.ts";
+import {
+  countLedger,
+  countShown,
+  covers,
+  isHard,
+  messageAt,
+  outermost,
+  placeShown,
+  type ShownPlace,
+  toRecord,
+  unclosedMessages,
+} from "../projection/overlay.ts";
+import { resultsId } from "../projection/tools.ts";
 import type { Context } from "./context.ts";
 
 /** One of these; none means the latest message. */
 export interface Target {
   /** Up to and including this message. */
   readonly messageId?: string;
-  /** The first so many messages: index 4 keeps messages 0 to 3. */
+  /** How many messages to keep: index 4 keeps messages 0 to 3. */
   readonly messageIndex?: number;
   /** Up to and including this position of the log. */
   readonly seq?: number;
@@ -20,17 +32,31 @@ export interface Target {
   readonly checkpointId?: string;
 }
 
-/** Where to cut: the facts up to `seq` give at least the first `messages` messages. */
+/** Where to cut: the facts up to `seq` give at least the first `messages` messages of the ledger. */
 export interface Position {
   readonly seq: number;
   readonly messages: number;
+  /** How many of them people see. */
+  readonly shown: number;
+  /** Whether some of them were compacted hard. */
+  readonly compacted: boolean;
   readonly messageId?: string;
-  /** Present when facts up to `seq` go past the cut, so that state has to be taken from here instead. */
-  readonly stateSeq?: number;
+  /** The compactions and clearings that stay in force, when facts up to `seq` say otherwise. */
+  readonly inForce?: InForce;
   /** The calls of the last batch that have their results, when some don't. */
   readonly answered?: readonly string[];
   /** The cut leaves calls without their results; one more message answers them. */
   readonly dangles: boolean;
+}
+
+/** As facts carry it. */
+export interface InForce {
+  readonly overlays: (string | OverlayRecord)[];
+  readonly cleared: (Omit<Cleared, "callIds"> & { callIds: string[] })[];
+}
+
+function copyCleared({ callIds, ...cleared }: Cleared): InForce["cleared"][number] {
+  return { ...cleared, callIds: [...callIds] };
 }
 
 /** With `goBack`, a position to which the branch itself can return; a new branch can begin anywhere. */
@@ -43,38 +69,61 @@ export async function resolvePosition(
 ): Promise<Position> {
   const said = Object.entries(target).filter(([, point]) => point !== undefined);
   if (said.length > 1) {
-    throw new BoughError("invalid_argument", "Say one point: a message, an index, a position, or a checkpoint.", {
+    throw new BoughError("invalid_argument", "Give only one of messageId, messageIndex, seq or checkpointId.", {
       data: { ...ref, ...Object.fromEntries(said) },
     });
   }
   const { checkpointId } = target;
   const named = checkpointId === undefined ? target.seq : await seqOfCheckpoint(context, ref, checkpointId);
   if (named !== undefined) return positionAt(context, ref, view, named, options);
-  const count = await countUpTo(context, ref, view, target);
-  if (count === 0) return { seq: beforeFirstTurn(view), messages: 0, dangles: false };
-  const message = messageAt(view, count - 1)!;
+  const shown = await countUpTo(context, ref, view, target);
+  if (shown === 0) {
+    const seq = beforeFirstTurn(view);
+    return { seq, messages: 0, shown, compacted: false, dangles: false, ...inForceAt(view, seq, { count: 0 }) };
+  }
   // Before anything is waited for: the view goes on, and the count belongs to it as it is now.
-  const compacted = view.compactions.findLast(({ retention }) => retention === "hard")?.seq ?? 0;
-  const seq = await seqOf(context, ref, view, count - 1, message);
-  const cut = { messages: count, messageId: message.id, dangles: callsOf(message).length > 0 };
-  if (compacted <= seq) return { seq, ...cut };
-  // The facts up to there may give the last batch results that were reverted away since.
-  return { seq: compacted, ...cut, ...answeredIn(message), stateSeq: seq };
+  const { shown: visible, overlays, cleared, lastOverlay } = view;
+  const unclosed = unclosedMessages(view);
+  const place = placeOf(view, shown);
+  const last = messageAt(view, place.count - 1, unclosed);
+  const message = visible![shown - 1] ?? unclosed[shown - visible!.length - 1]!;
+  const seq = await seqOf(context, ref, view, place.count - 1, last);
+  const compacted = overlays.some((each) => isHard(each) && each.to <= place.count);
+  const cut = { messages: place.count, shown, compacted, messageId: message.id, dangles: callsOf(message).length > 0 };
+  return { seq, ...cut, ...inForceAt({ overlays, cleared, lastOverlay }, seq, place) };
 }
 
-function answeredIn(message: Message): Pick<Position, "answered"> {
-  const results = message.role === "tool" ? resultsOf(message) : [];
-  const answered = results.filter((each) => !isNotExecuted(each)).map(({ toolCallId }) => toolCallId);
-  return answered.length < results.length ? { answered } : {};
+/** Where the ledger is cut after so many messages that people see. */
+function placeOf(view: BranchView, shown: number): ShownPlace {
+  const closed = view.shown!.length;
+  return shown <= closed ? placeShown(view, shown - 1) : { count: countLedger(view) + shown - closed };
 }
 
-/** Refuses a position that the branch can't go back to, because what it had there was reverted away or compacted. */
+/** What is in force in the part of the ledger that stays, unless the facts up to `seq` say just that. */
+function inForceAt(
+  { overlays, cleared, lastOverlay }: Pick<BranchView, "overlays" | "cleared" | "lastOverlay">,
+  seq: number,
+  { count, cut }: ShownPlace,
+): Pick<Position, "inForce"> {
+  if (lastOverlay <= seq && !cut) return {};
+  // What models see instead of a range that is cut tells of more than stays.
+  const staying = overlays.filter((each) => each.to <= count && (each.id === cut?.id || !cut || !covers(each, cut)));
+  const carry = (each: Overlay) => (each.since <= seq ? each.id : toRecord(each));
+  return {
+    inForce: {
+      overlays: staying.map((each) => (each.id === cut?.id ? toRecord(cut) : carry(each))),
+      cleared: cleared.filter(({ at }) => at < count).map(copyCleared),
+    },
+  };
+}
+
+/** Refuses a position that the branch can't go back to, because what it had there was reverted away. */
 async function checkReachable(context: Context, ref: BranchRef, view: BranchView, then: BranchView): Promise<void> {
   const { seq } = then;
   const now = allMessages(view);
   const isStart = allMessages(then).every(({ id }, i) => id === now[i]?.id);
   if (isStart && (await isOnPath(context, ref, view, seq))) return;
-  const sentence = `Position ${seq} of branch "${ref.branchId}" was reverted away or compacted; fork there instead.`;
+  const sentence = `Position ${seq} of branch "${ref.branchId}" was removed by a revert; fork there instead.`;
   throw new BoughError("position_not_on_branch", sentence, { data: { ...ref, seq, newest: view.seq } });
 }
 
@@ -101,11 +150,22 @@ async function positionAt(
   const all = allMessages(then);
   const last = unclosedTurns(then).at(-1)?.messages.at(-1) ?? all.at(-1);
   const dangles = last !== undefined && callsOf(last).length > 0;
-  const messages = dangles ? all.length - 1 : all.length;
-  const position = { seq, messages, dangles, ...(last && { messageId: last.id }) };
+  const unseen = dangles ? 1 : 0;
+  const shown = countShown(then) + unclosedMessages(then).length - unseen;
+  const position = {
+    ...{ seq, messages: all.length - unseen, shown, compacted: then.overlays.some(isHard), dangles },
+    ...(last && { messageId: last.id }),
+    ...(goBack && inForceOf(view, then)),
+  };
   const given = last?.role === "tool" ? resultsOf(last) : [];
   const isPart = given.length > 0 && given.length < callsOf(all.at(-2)!).length;
   return isPart ? { ...position, answered: given.map(({ toolCallId }) => toolCallId) } : position;
+}
+
+/** What was in force then, for a branch that goes back there. */
+function inForceOf(view: BranchView, then: BranchView): Pick<Position, "inForce"> {
+  if (view.lastOverlay <= then.seq) return {};
+  return { inForce: { overlays: then.overlays.map(toRecord), cleared: then.cleared.map(copyCleared) } };
 }
 
 async function seqOfCheckpoint({ store }: Context, ref: BranchRef, checkpointId: string): Promise<number> {
@@ -121,13 +181,14 @@ async function countUpTo(context: Context, ref: BranchRef, view: BranchView, tar
     const known = context.views.indexOf(ref, view).messages.get(messageId);
     if (known !== undefined) return known + 1;
     const found = unclosed.findIndex(({ id }) => id === messageId);
-    if (found >= 0) return view.messages.length + found + 1;
+    if (found >= 0) return view.shown!.length + found + 1;
     throw await messageMissing(context, ref, view, messageId);
   }
-  const total = view.messages.length + unclosed.length;
-  if (messageIndex === undefined) return view.messages.length || total;
+  const closed = view.shown!.length;
+  const total = closed + unclosed.length;
+  if (messageIndex === undefined) return closed || total;
   if (!Number.isInteger(messageIndex) || messageIndex < 0 || messageIndex > total) {
-    throw new BoughError("invalid_argument", `Message index ${messageIndex} is outside 0 to ${total}.`, {
+    throw new BoughError("invalid_argument", `Message index ${messageIndex} must be from 0 to ${total}.`, {
       data: { messageIndex, messages: total },
     });
   }
@@ -143,12 +204,12 @@ async function seqOf(
   message: Message,
 ): Promise<number> {
   const turn = turnOf(context, ref, view, message);
-  const next = messageAt(view, index + 1);
+  const next = messageOrNone(view, index + 1);
   const isLast = next?.turnId !== message.turnId;
   const nextTurn = isLast && next ? turnOf(context, ref, view, next) : undefined;
   // A turn that waited to be saved closes after the next one began, which must not come along.
   const end = nextTurn ? nextTurn.from - 1 : view.seq;
-  if (!turn) return Math.min(end, replacedAt(view, message));
+  if (!turn) return end;
   if (isLast && "to" in turn) return Math.min(end, turn.to);
   if (isLast && "outcome" in turn) return end;
   const before = "to" in turn ? turn.to + 1 : view.seq + 1;
@@ -164,14 +225,6 @@ async function seqOf(
   return last?.seq ?? before - 1;
 }
 
-/** Where a hard compaction put the message. */
-function replacedAt(view: BranchView, { id }: Message): number {
-  const compaction = view.compactions.find(({ replacements }) =>
-    replacements.some((each) => each.id === id || resultsId(each.id) === id),
-  );
-  return compaction?.seq ?? view.seq;
-}
-
 function turnOf(
   context: Context,
   ref: BranchRef,
@@ -183,20 +236,18 @@ function turnOf(
 
 /** The message whose calls the one at the index answers. */
 function callsAnsweredBy(view: BranchView, index: number): Message | undefined {
-  const asked = index > 0 ? messageAt(view, index - 1) : undefined;
-  return asked && resultsId(asked.id) === messageAt(view, index)?.id ? asked : undefined;
+  const asked = index > 0 ? messageOrNone(view, index - 1) : undefined;
+  return asked && resultsId(asked.id) === messageOrNone(view, index)?.id ? asked : undefined;
 }
 
-function messageAt(view: BranchView, index: number): Message | undefined {
-  return view.messages[index] ?? unclosedMessages(view)[index - view.messages.length];
+/** The message at a position of the ledger, those of unclosed turns included. */
+function messageOrNone(view: BranchView, position: number): Message | undefined {
+  const count = countLedger(view);
+  return position < count ? view.messages[position - view.skipped] : unclosedMessages(view)[position - count];
 }
 
 function unclosedTurns({ staged, open }: BranchView): readonly OpenTurn[] {
   return open ? [...staged, open] : staged;
-}
-
-function unclosedMessages(view: BranchView): readonly Message[] {
-  return unclosedTurns(view).flatMap((turn) => answerDangling(turn.messages));
 }
 
 function allMessages(view: BranchView): readonly Message[] {
@@ -212,25 +263,42 @@ function beforeFirstTurn(view: BranchView): number {
   return first ? first.from - 1 : view.seq;
 }
 
-/** Says what stands for the message now, when hard compactions replaced it. */
+/** Names what stands for the message now, when a hard compaction replaced it. */
 async function messageMissing(
   context: Context,
   ref: BranchRef,
   view: BranchView,
   messageId: string,
 ): Promise<BoughError> {
-  let standsFor = [messageId];
-  for (const compaction of view.compactions) {
-    if (compaction.retention === "soft") continue;
-    const before = (await context.views.loadAt(ref, compaction.seq - 1)).messages;
-    const after = new Set((replaceMessages(before, compaction) ?? before).map(({ id }) => id));
-    const isReplaced = before.some(({ id }) => standsFor.includes(id) && !after.has(id));
-    if (isReplaced) standsFor = compaction.replacements.map(({ id }) => id);
-  }
-  const known = context.views.indexOf(ref, view).messages;
-  const replacements = standsFor.filter((id) => known.has(id));
+  const at = context.views.indexOf(ref, view).ledger.get(messageId);
+  const hard = outermost(view.overlays.filter(isHard));
+  const over =
+    at !== undefined
+      ? hard.find((each) => covers(each, { from: at, to: at + 1 }))
+      : await findReplacing(context, ref, hard, messageId);
+  const replacements = over?.replacements.map(({ id }) => id) ?? [];
   const hint = replacements.length > 0 ? ` It was compacted into ${replacements.join(", ")}.` : "";
   return new BoughError("message_not_on_branch", `Branch "${ref.branchId}" has no message "${messageId}".${hint}`, {
     data: { ...ref, messageId, replacements },
   });
+}
+
+/** The compaction in force that took the place of one whose replacement the message was. */
+async function findReplacing(
+  context: Context,
+  ref: BranchRef,
+  overlays: readonly Overlay[],
+  messageId: string,
+): Promise<Overlay | undefined> {
+  for (const overlay of overlays) {
+    // Positions only get smaller, or this might not end.
+    const replaced = [overlay.seq];
+    for (let seq = replaced.pop(); seq !== undefined; seq = replaced.pop()) {
+      const [fact] = (await context.journal.read(ref, { after: seq - 1, limit: 1 })).facts;
+      if (fact?.type !== "history.compacted") continue;
+      if (fact.replacements.some(({ id }) => id === messageId)) return overlay;
+      for (const over of fact.over ?? []) if (over < seq) replaced.push(over);
+    }
+  }
+  return undefined;
 }

@@ -5,12 +5,12 @@ interface Dated {
   readonly createdAt: number;
 }
 
-/** Which checkpoints of a branch may go. */
+/** Decides which checkpoints of a branch to delete. */
 export interface Retention {
   readonly name: "latestOnly" | "lastN" | "fullHistory" | "timeBased";
-  /** Kept for time travel: the close of a turn does not clear the checkpoints taken inside it. */
+  /** Whether checkpoints inside a turn survive its close, for time travel. */
   readonly keepsHistory: boolean;
-  /** The ids that may go, of checkpoints given newest first. */
+  /** The ids to delete, from checkpoints given newest first. */
   surplus(newestFirst: readonly Dated[], now: number): string[];
 }
 
@@ -19,20 +19,20 @@ export function latestOnly(): Retention {
   return { name: "latestOnly", keepsHistory: false, surplus: (all) => idsOf(all.slice(1)) };
 }
 
-/** Keeps the newest n. */
+/** Keeps the newest n checkpoints. */
 export function lastN(n: number): Retention {
-  if (!Number.isInteger(n) || n < 1) throw new BoughError("invalid_argument", "lastN keeps at least one checkpoint.");
+  if (!Number.isInteger(n) || n < 1) throw new BoughError("invalid_argument", "lastN needs an integer ≥ 1.");
   return { name: "lastN", keepsHistory: false, surplus: (all) => idsOf(all.slice(n)) };
 }
 
-/** Keeps all. */
+/** Keeps all checkpoints. */
 export function fullHistory(): Retention {
   return { name: "fullHistory", keepsHistory: true, surplus: () => [] };
 }
 
-/** Keeps those not older than this. */
+/** Keeps checkpoints that are at most `ms` milliseconds old. */
 export function timeBased(ms: number): Retention {
-  if (!(ms > 0)) throw new BoughError("invalid_argument", "timeBased needs a duration in milliseconds.");
+  if (!(ms > 0)) throw new BoughError("invalid_argument", "timeBased needs a duration in milliseconds, > 0.");
   return {
     name: "timeBased",
     keepsHistory: true,

@@ -14,7 +14,7 @@ export async function sessionMetadata(context: Context, sessionId: string): Prom
   return (await getSession(context, sessionId)).metadata;
 }
 
-/** Decides a merge patch on the newest state and writes it; decides again when somebody else wrote in between. */
+/** Decides a merge patch on the newest state and writes it; decides again after a concurrent write. */
 export async function changeSessionState(
   context: Context,
   sessionId: string,

@@ -1,8 +1,10 @@
 // Commands on sessions.
 
+import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
+import { branchCreated } from "../events/drafts.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import { auditPrefix, listShown } from "../log/reserved.ts";
@@ -12,22 +14,23 @@ import type { Context } from "./context.ts";
 /** The branch every session begins with; it can't be deleted. */
 export const mainBranch = "main";
 
-/** A session: what all its branches share. */
+/** A session: metadata and state that all its branches share. */
 export interface Session {
   readonly id: string;
   readonly createdAt: number;
   readonly lastActivity: number;
-  /** Grows with every update. */
+  /** Incremented by every update. */
   readonly version: number;
   readonly metadata: JsonObject;
   /** Session-scoped state. */
   readonly state: JsonObject;
 }
 
+/** Changes to a session: keys are merged. */
 export interface SessionPatch {
   /** Keys are added or overwritten; `null` removes. */
   readonly metadata?: JsonObject;
-  /** Likewise. */
+  /** Keys are added or overwritten; `null` removes. */
   readonly state?: JsonObject;
 }
 
@@ -35,6 +38,7 @@ const createSessionKeys = optionKeys<SessionPatch>({ metadata: true, state: true
 const updateSessionKeys = createSessionKeys;
 const listSessionsKeys = optionKeys<SessionQuery>({ metadata: true, activeBefore: true, limit: true, cursor: true });
 
+/** A page of sessions. */
 export interface SessionList {
   readonly sessions: readonly Session[];
   /** Pass it to get the next page; absent on the last. */
@@ -50,9 +54,9 @@ export async function createSession(
   const sessionId = id ?? ids.next();
   checkId(sessionId, "session");
   const { metadata = {}, state = {} } = checkedPatch(given);
-  const born = ids.next();
-  const created = encodeDrafts([{ type: "branch.created", id: born, at: clock.now() }]);
-  const branch = { id: mainBranch, header: { messages: 0, born }, events: created.events };
+  const first = branchCreated({ ids, clock }, {});
+  const created = encodeDrafts([first]);
+  const branch = { id: mainBranch, header: { messages: 0, born: first.id }, events: created.events };
   const record = await store.createSession({
     id: sessionId,
     metadata: mergePatch({}, metadata),
@@ -61,6 +65,17 @@ export async function createSession(
   });
   views.begin({ sessionId, branchId: mainBranch }, numberFrom(1, created));
   return describeSession(record);
+}
+
+/** Two callers at once get the same session: the one that comes second finds it taken. */
+export async function ensureSession(context: Context, id: string, given: SessionPatch): Promise<Session> {
+  checkId(id, "session");
+  try {
+    return await createSession(context, id, given);
+  } catch (error) {
+    if (!BoughError.is(error, "session_exists")) throw error;
+    return getSession(context, id);
+  }
 }
 
 export async function getSession({ store }: Context, sessionId: string): Promise<Session> {

@@ -1,9 +1,9 @@
-// Staging: who has complete turns in hand that wait to be saved. The row of a branch names who staged on it last; that one
-// holds them until it saves them, is closed, or its process is gone. Others who look at the branch leave them alone.
+// Staging: which holder may still save staged turns. The row of a branch names the last holder that staged on it; that one
+// may save them until it is closed or its process is gone. Others that load the branch leave them alone.
 
 import { ownerIsDead } from "../base/owner.ts";
 
-/** Those of this process that staged something and are not closed. */
+/** The holders of this process that staged something and are not closed. */
 const open = new Set<string>();
 let count = 0;
 
@@ -16,7 +16,7 @@ export class Staging {
     this.#owner = owner;
   }
 
-  /** What the row of a branch says of it. */
+  /** The holder's name in the row of a branch. */
   get name(): string {
     if (this.#number === undefined) {
       this.#number = `${Math.round(performance.timeOrigin).toString(36)}.${++count}`;
@@ -25,12 +25,12 @@ export class Staging {
     return `${this.#owner()} ${this.#number}`;
   }
 
-  /** From here on nobody here saves what was staged. */
+  /** Ends the holder: others may discard its staged turns. */
   close(): void {
     if (this.#number !== undefined) open.delete(this.#number);
   }
 
-  /** Whether the one that a row names may still save what it staged. Of another host's process nothing else is known. */
+  /** Whether the holder that a row names may still save what it staged. A process of another host counts as alive. */
   static isInHand(name: string | undefined, own: string): boolean {
     if (name === undefined) return false;
     const cut = name.lastIndexOf(" ");

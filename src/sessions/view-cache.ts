@@ -1,18 +1,18 @@
 // ViewCache: the views that are kept in memory, of one context or of several, within a budget of bytes.
-//   C1. What is kept stays within the budget; only what is in use may exceed it.
-//   C2. A view in use is never evicted: one whose branch a turn of this process holds, or that is being loaded.
-//   C3. Of three views drawn at random the least recently used is evicted. Strict LRU would miss every time when slightly
+//   ViewCache-1. What is kept stays within the budget; only what is in use may exceed it.
+//   ViewCache-2. A view in use is never evicted: one whose branch a turn of this process holds, or that is being loaded.
+//   ViewCache-3. Of three views drawn at random the least recently used is evicted. Strict LRU would miss every time when slightly
 //       more branches than fit are used in turn.
 
-import { getHeapStatistics } from "node:v8";
 import { BoughError } from "../base/errors.ts";
+import { nodeModule } from "../base/node.ts";
 
 /** A view's place in the cache. */
 export interface Slot {
   /** What it takes, roughly. */
   bytes: number;
   usedAt: number;
-  /** Until then a turn holds its branch (C2). */
+  /** Until then a turn holds its branch (ViewCache-2). */
   heldUntil: number;
   /** Its index among the slots; -1 when it is not kept. */
   at: number;
@@ -25,9 +25,13 @@ const drawn = 3;
 /** How often a victim is drawn when all that were drawn are in use; the next growth tries again. */
 const draws = 16;
 
+/** Where it is not known what the heap may grow to: less than the smallest of the usual limits, 128 MiB. */
+const elsewhere = 16 * 1024 * 1024;
+
 /** 256 MiB, but at most an eighth of what the heap may grow to. */
 export function defaultCacheBytes(): number {
-  return Math.min(mostByDefault, Math.floor(getHeapStatistics().heap_size_limit / 8));
+  const heap = nodeModule<typeof import("node:v8")>("node:v8")?.getHeapStatistics().heap_size_limit;
+  return heap === undefined ? elsewhere : Math.min(mostByDefault, Math.floor(heap / 8));
 }
 
 export class ViewCache {
@@ -38,7 +42,7 @@ export class ViewCache {
   #chance = 1;
 
   constructor(budget = defaultCacheBytes()) {
-    if (!(budget >= 0)) throw new BoughError("invalid_argument", "cacheBytes must be a number of bytes, 0 or more.");
+    if (!(budget >= 0)) throw new BoughError("invalid_argument", "cacheBytes must be a number of bytes, ≥ 0.");
     this.budget = budget;
   }
 
@@ -76,7 +80,7 @@ export class ViewCache {
     slot.bytes = bytes;
   }
 
-  /** Makes room (C1), by anything but the slot given and what is held at this time (C2). */
+  /** Makes room (ViewCache-1), by anything but the slot given and what is held at this time (ViewCache-2). */
   evict(now: number, keep?: Slot): void {
     for (let tries = 0; this.#bytes > this.budget && tries < draws; ) {
       const victim = this.#draw(now, keep);
@@ -85,7 +89,7 @@ export class ViewCache {
     }
   }
 
-  /** C3. */
+  /** ViewCache-3. */
   #draw(now: number, keep: Slot | undefined): Slot | undefined {
     let oldest: Slot | undefined;
     for (let i = 0; i < drawn; i++) {

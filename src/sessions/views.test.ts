@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../stores/memory/index.ts";
 import { manualClock } from "../testing/index.ts";
-import { type Context, createContext, shareViews } from "./context.ts";
+import { type Context, createContext, deriveContext } from "./context.ts";
 import { Sessions } from "./index.ts";
 import { ViewCache } from "./view-cache.ts";
 
@@ -43,7 +43,7 @@ describe("the cache of views", () => {
     expect(cache.size).toBe(5);
     expect(cache.bytes).toBeGreaterThan(5 * 3 * large.length);
     const before = cache.bytes;
-    await sessions.revertBranch({ sessionId: "s0", toMessageIndex: 1 });
+    await sessions.revertBranch("s0", { toMessageIndex: 1 });
     expect(cache.bytes).toBeLessThan(before - large.length);
     for (let n = 0; n < 5; n++) await sessions.deleteSession(`s${n}`);
     expect([cache.size, cache.bytes]).toEqual([0, 0]);
@@ -51,13 +51,12 @@ describe("the cache of views", () => {
 
   test("counts a branch that is loaded from segments as large as one that was folded", async () => {
     const clock = manualClock();
-    // A store in memory keeps segments, but has no need of them.
-    const store = Object.defineProperty(memoryStore({ clock }), "wantsSegments", { value: true });
+    const store = memoryStore({ clock, segments: true });
     const context = createContext(store, { clock, cacheBytes: 100_000_000 });
     const sessions = new Sessions(context);
     await fill(sessions, 1, 30);
     await context.views.settle();
-    expect(await store.getSegment({ sessionId: "s0", branchId: "main" }, 1000)).toBeDefined();
+    expect(await store.segments!.get({ sessionId: "s0", branchId: "main" }, 1000)).toBeDefined();
     const folded = context.views.cache.bytes;
     context.views.forgetAll();
     expect(context.views.cache.bytes).toBe(0);
@@ -96,12 +95,12 @@ describe("the cache of views", () => {
     expect(hits / 550).toBeGreaterThan(0.4);
   });
 
-  test("is one for all contexts of a store that share it", async () => {
+  test("is one for a context and those derived from it", async () => {
     const clock = manualClock();
     const store = memoryStore({ clock });
     const cache = new ViewCache(10_000_000);
-    shareViews(store, clock, cache);
-    const [one, two] = [createContext(store, { clock }), createContext(store, { clock })];
+    const one = createContext(store, { clock }, cache);
+    const two = deriveContext(one, {});
     await fill(new Sessions(one), 3);
     const { bytes, size } = cache;
     for (let n = 0; n < 3; n++) await new Sessions(two).loadBranch(`s${n}`);

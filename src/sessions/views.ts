@@ -1,12 +1,14 @@
 // Views: the projections of branches, kept in this process and extended by what is new in the log.
 //
-//   V1. A view handed out is at or past what the store had acknowledged when it was asked for.
-//   V2. A cached view belongs to the branch that has that id now (told by its first own fact).
-//   V3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
-//   V4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
+//   Views-1. A view handed out is at or past what the store had acknowledged when it was asked for.
+//   Views-2. A cached view belongs to the branch that has that id now (told by its first own fact).
+//   Views-3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
+//   Views-4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
+//   Views-5. A fact appended here is folded once, on a copy of its view; the view has it once the store has acknowledged it.
 
 import type { Clock } from "../base/clock.ts";
 import { KeyedMutex } from "../base/mutex.ts";
+import type { Draft, Fact, UnknownFact } from "../events/index.ts";
 import {
   type AppendOptions,
   type BranchRecord,
@@ -16,9 +18,9 @@ import {
   refuse,
   type Store,
 } from "../log/index.ts";
-import type { Facts, Journal } from "../log/journal.ts";
-import type { RowHeader } from "../projection/header.ts";
-import { type BranchView, emptyView, fold, type TurnRecord } from "../projection/index.ts";
+import { encodeDrafts, type Facts, type Journal, numberFrom, type Written } from "../log/journal.ts";
+import { type Ahead, adopt, foldAhead, type RowHeader } from "../projection/header.ts";
+import { type BranchView, emptyView, fold } from "../projection/index.ts";
 import {
   canSeal,
   cutSegment,
@@ -31,6 +33,7 @@ import {
   stillSealed,
 } from "../projection/segment.ts";
 import { stateOf } from "../projection/view.ts";
+import { indexView, type MessageIndex } from "./message-index.ts";
 import { type Slot, ViewCache } from "./view-cache.ts";
 
 /**
@@ -60,12 +63,6 @@ interface Entry extends Slot {
 
 /** A piece with the size of its text. */
 type SizedPiece = Piece & { readonly size: number };
-
-/** Finds messages and turns of a long branch by id without walking it. */
-export interface MessageIndex {
-  readonly messages: Map<string, number>;
-  readonly turns: Map<string, TurnRecord>;
-}
 
 /** Holds an append to the view it was decided on. */
 export type Expected = Pick<AppendOptions, "expectedSeq" | "expectedHeader">;
@@ -99,7 +96,7 @@ export class Views {
     this.#journal = journal;
     this.#clock = clock;
     this.cache = cache;
-    journal.onWritten((ref, written) => this.#extendCached(ref, written));
+    journal.onWritten((ref, written, ahead) => this.extend(ref, written, ahead as Ahead | undefined));
   }
 
   /** The branch as it is now. */
@@ -113,7 +110,7 @@ export class Views {
     });
   }
 
-  /** The cached view, if it is exactly at this position: for whoever knows that nothing of theirs came after it. */
+  /** The cached view, if it is exactly at this position: for callers that know of no later facts of their own. */
   cachedAt(ref: BranchRef, seq: number): BranchView | undefined {
     const view = this.#entries.get(branchKey(ref))?.view;
     return view?.seq === seq ? view : undefined;
@@ -121,7 +118,7 @@ export class Views {
 
   /**
    * The cached view as it stands, with the options under which the store refuses facts decided on it (`sequence_conflict`)
-   * when it is not the newest any more or, V2, when the branch is another one. Saves asking the store twice.
+   * when it is not the newest any more or, Views-2, when the branch is another one. Saves asking the store twice.
    */
   cachedToAppend(ref: BranchRef): { view: BranchView; expected: Expected } | undefined {
     const entry = this.#entries.get(branchKey(ref));
@@ -129,6 +126,14 @@ export class Views {
     this.cache.touch(entry);
     const { view, born } = entry;
     return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
+  }
+
+  /** Appends drafts that were decided on this view, with what they change in the header of the branch's row (Views-5). */
+  append(ref: BranchRef, view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<Written> {
+    const encoding = encodeDrafts(drafts);
+    const ahead = foldAhead(view, numberFrom(view.seq + 1, encoding).facts);
+    const header = options.header ? { ...ahead.patch, ...options.header } : ahead.patch;
+    return this.#journal.write(ref, encoding, { ...options, header }, ahead);
   }
 
   /** Takes in a branch that was just made here with these facts, so that its first turn need not ask the store for it. */
@@ -152,17 +157,13 @@ export class Views {
 
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
   async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
-    const segment = await this.#store.getSegment(ref, seq);
+    const segment = await this.#store.segments?.get(ref, seq);
     const piece = segment && parseHead(segment.lines);
     const behind = piece && (await this.#behind(ref, piece, seq));
-    const view: BranchView = behind ? { ...emptyView(), ...piece.rest } : emptyView();
+    const rest = behind && { ...piece.rest, overlays: [], cleared: [] };
+    const view: BranchView = { ...emptyView(), ...rest };
     for await (const { facts } of this.#pages(ref, view, seq, behind)) {
-      for (const fact of facts) {
-        if (fact.seq <= view.seq) continue;
-        // Needs messages that are not here, and changes no state.
-        if (fact.type === "history.compacted") view.seq = fact.seq;
-        else fold(view, fact);
-      }
+      for (const fact of facts) if (fact.seq > view.seq) foldState(view, fact);
     }
     return stateOf(view);
   }
@@ -170,9 +171,7 @@ export class Views {
   /** The index of a loaded branch; built when first asked for, then extended. */
   indexOf(ref: BranchRef, view: BranchView): MessageIndex {
     const entry = this.#entries.get(branchKey(ref));
-    const index = (entry?.view === view ? entry.index : undefined) ?? { messages: new Map(), turns: new Map() };
-    for (let i = index.messages.size; i < view.messages.length; i++) index.messages.set(view.messages[i]!.id, i);
-    for (let i = index.turns.size; i < view.turns.length; i++) index.turns.set(view.turns[i]!.id, view.turns[i]!);
+    const index = indexView(view, entry?.view === view ? entry.index : undefined);
     if (entry?.view === view) entry.index = index;
     return index;
   }
@@ -259,7 +258,7 @@ export class Views {
       const { to } = left.at(-1)!;
       if (!asked.has(to)) asked = await this.#piecesAt(ref, left);
       const piece = asked.get(to);
-      // V3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
+      // Views-3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
       if (!piece || to >= below) return undefined;
       pieces.push(piece);
       [left, below] = [piece.before, piece.rest.seq];
@@ -268,7 +267,7 @@ export class Views {
   }
 
   async #pieceAt(ref: BranchRef, at: number): Promise<SizedPiece | undefined> {
-    const segment = at > 0 ? await this.#store.getSegment(ref, at) : undefined;
+    const segment = at > 0 ? await this.#store.segments?.get(ref, at) : undefined;
     const piece = segment && parseSegment(segment.lines);
     return piece && { ...piece, size: segment.lines.reduce((sum, line) => sum + line.length, 0) };
   }
@@ -279,7 +278,7 @@ export class Views {
   }
 
   /**
-   * The log from the fact at which the piece was cut, as far as a page goes. V3: undefined when the piece was not cut from
+   * The log from the fact at which the piece was cut, as far as a page goes. Views-3: undefined when the piece was not cut from
    * this log, but from one that had the branch's id before.
    */
   async #behind(ref: BranchRef, { id, rest }: Pick<Piece, "id" | "rest">, to: number): Promise<Facts | undefined> {
@@ -300,31 +299,34 @@ export class Views {
     }
   }
 
-  #extendCached(ref: BranchRef, written: Facts): void {
+  /** Takes in facts that were just written; only a cached view that ends where they begin needs them. */
+  extend(ref: BranchRef, written: Facts, ahead?: Ahead): void {
     const entry = this.#entries.get(branchKey(ref));
     if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
-    this.#foldInto(entry, written);
+    this.#foldInto(entry, written, ahead?.view === entry.view && ahead.seq === entry.view.seq ? ahead : undefined);
     this.#seal(ref, entry);
     this.cache.evict(this.#clock.now(), entry);
   }
 
-  #foldInto(entry: Entry, { facts, size }: Facts): void {
-    for (const fact of facts) {
+  /** With `ahead`, the facts are folded already (Views-5). */
+  #foldInto(entry: Entry, { facts, size }: Facts, ahead?: Ahead): void {
+    for (const fact of ahead ? facts.slice(-1) : facts) {
       // An append of this process may have extended the view while a page of the same facts was on its way.
       if (fact.seq <= entry.view.seq) continue;
       const { messages, turns } = entry.view;
-      fold(entry.view, fact);
+      if (ahead) adopt(ahead);
+      else fold(entry.view, fact);
       entry.lastId = fact.id;
-      if (entry.view.messages !== messages || entry.view.turns !== turns)
-        this.#afterRewrite(entry, { messages, turns });
+      this.#checkRewrite(entry, { messages, turns });
     }
     entry.unsealed += size;
     this.cache.resize(entry, entry.bytes + size + facts.length * factBytes);
   }
 
-  /** A revert or a hard compaction replaced the arrays: sealed pieces hold only as far as nothing changed. */
-  #afterRewrite(entry: Entry, before: Pick<BranchView, "messages" | "turns">): void {
+  /** A revert replaced the arrays: sealed pieces hold only as far as nothing changed. */
+  #checkRewrite(entry: Entry, before: Pick<BranchView, "messages" | "turns">): void {
     const { messages, turns } = entry.view;
+    if (messages === before.messages && turns === before.turns) return;
     const unchanged = { messages: sharedStart(before.messages, messages), turns: sharedStart(before.turns, turns) };
     entry.sealed = stillSealed(entry.sealed, unchanged);
     entry.index = undefined;
@@ -335,18 +337,19 @@ export class Views {
 
   #seal(ref: BranchRef, entry: Entry): void {
     const { view } = entry;
+    const { segments } = this.#store;
     const before = entry.sealed.at(-1) ?? nothingSealed;
     const least = before === nothingSealed ? firstSealMessages : sealMessages;
     const enough = view.messages.length - before.messages >= least || entry.unsealed >= sealBytes;
-    if (!enough || view.turns.length === before.turns || !canSeal(view) || this.#store.wantsSegments === false) return;
+    if (!enough || view.turns.length === before.turns || !canSeal(view) || !segments) return;
     const lines = cutSegment(view, entry.sealed, entry.lastId);
     const { length: messages } = view.messages;
     const { length: turns } = view.turns;
     entry.sealed = [...entry.sealed, { to: view.seq, id: entry.lastId, messages, turns }];
     entry.unsealed = 0;
-    // V3: nobody waits for a segment, and one that can't be written is only missed by a later cold load.
-    const writing: Promise<void> = this.#store
-      .saveSegment(ref, { to: view.seq, lines })
+    // Views-3: nothing waits for a segment; one that can't be written only makes a later cold load slower.
+    const writing: Promise<void> = segments
+      .save(ref, { to: view.seq, lines })
       .catch(() => {})
       .finally(() => this.#sealing.delete(writing));
     this.#sealing.add(writing);
@@ -362,6 +365,13 @@ export class Views {
     this.cache.touch(entry);
     this.cache.evict(this.#clock.now(), entry);
   }
+}
+
+/** Compactions need messages that are not here, and change no state. */
+function foldState(view: BranchView, fact: Fact | UnknownFact): void {
+  const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
+  if (fact.type.startsWith("history.")) view.seq = fact.seq;
+  else fold(view, isCut ? { ...fact, overlays: undefined, cleared: undefined } : fact);
 }
 
 /** How many items the arrays have in common, from the first on. */

@@ -7,7 +7,7 @@ const pageSizes = [1, 2, 3, 7, 100];
 const smallLog = 200;
 
 /**
- * What is wrong with a branch's log, in sentences; nothing when it is as the port says: numbered without gaps, own ids
+ * The problems of a branch's log, as sentences; empty if the log fulfils the port's contract: numbered without gaps, own ids
  * unique, the same forward, backward and in pages of any size, equal to its parent's up to the fork point, and its facts in
  * an order that a session can write. The log must stand still meanwhile.
  */
@@ -41,7 +41,8 @@ export async function readAll(store: Store, ref: BranchRef, limit = 1000): Promi
   for (;;) {
     const after = all.at(-1)?.seq ?? 0;
     const page = await store.read(ref, { after, limit });
-    if (page.some(({ seq }) => seq <= after)) throw new Error(`${nameOf(ref)}: a read after ${after} went back.`);
+    if (page.some(({ seq }) => seq <= after))
+      throw new Error(`${nameOf(ref)}: a read after ${after} returned an earlier fact.`);
     all.push(...page);
     if (page.length < limit) return all;
   }
@@ -56,7 +57,7 @@ export async function listPages(store: Store, query: SessionQuery = {}): Promise
     const page = await store.listSessions(cursor === undefined ? query : { ...query, cursor });
     pages.push(page.sessions);
     cursor = page.cursor;
-    if (cursor !== undefined && cursors.has(cursor)) throw new Error(`The session list goes in circles at ${cursor}.`);
+    if (cursor !== undefined && cursors.has(cursor)) throw new Error(`The session list repeats the cursor ${cursor}.`);
     if (cursor !== undefined) cursors.add(cursor);
   } while (cursor !== undefined);
   return pages;
@@ -78,7 +79,7 @@ function checkOwnIds(record: BranchRecord, whole: readonly StoredEvent[]): strin
   const seen = new Set<string>();
   const problems: string[] = [];
   for (const { id, seq } of whole.slice(record.parent?.seq ?? 0)) {
-    if (seen.has(id)) problems.push(`the id ${JSON.stringify(id)} is there again at ${seq}`);
+    if (seen.has(id)) problems.push(`the id ${JSON.stringify(id)} is repeated at ${seq}`);
     seen.add(id);
   }
   return problems;
@@ -86,7 +87,7 @@ function checkOwnIds(record: BranchRecord, whole: readonly StoredEvent[]): strin
 
 async function checkReverse(store: Store, record: BranchRecord, whole: readonly StoredEvent[]): Promise<string[]> {
   const backward = await store.read(record, { reverse: true, limit: whole.length + 1 });
-  return isDeepStrictEqual([...backward].reverse(), whole) ? [] : ["read backward it is another log"];
+  return isDeepStrictEqual([...backward].reverse(), whole) ? [] : ["read backward the log differs"];
 }
 
 async function checkPages(store: Store, record: BranchRecord, whole: readonly StoredEvent[]): Promise<string[]> {
@@ -94,7 +95,7 @@ async function checkPages(store: Store, record: BranchRecord, whole: readonly St
   for (const size of pageSizes) {
     if (whole.length > smallLog * size) continue;
     if (!isDeepStrictEqual(await readAll(store, record, size), whole)) {
-      problems.push(`read in pages of ${size} it is another log`);
+      problems.push(`read in pages of ${size} the log differs`);
     }
   }
   return problems;

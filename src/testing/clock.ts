@@ -1,10 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 
-/** A clock that stands still until the test moves it. */
+/** A clock that moves only when the test advances it. */
 export interface ManualClock extends Clock {
-  /** Moves time forward and wakes the sleepers whose time has come, earliest first. */
+  /** Moves time forward and resolves the sleeps that are due, earliest first. */
   advance(ms: number): void;
-  /** How many are asleep: lets a test wait until somebody is. */
+  /** The number of pending sleeps, so that a test can wait for one. */
   readonly sleeping: number;
 }
 
@@ -13,7 +13,7 @@ interface Sleeper {
   wake: () => void;
 }
 
-/** A clock whose now() only moves by advance(ms); sleep() resolves when that much time has passed. */
+/** Creates a clock whose now() moves only by advance(ms); sleep() resolves when that much time has passed. */
 export function manualClock(start = 1_700_000_000_000): ManualClock {
   const sleepers = new Set<Sleeper>();
   let time = start;

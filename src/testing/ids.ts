@@ -12,7 +12,7 @@ export function seededIds(seed: number | string): Ids {
 }
 
 /**
- * Ids that backends tend to mix up or stumble over: case pairs, the same letter composed and decomposed, path steps,
+ * Ids that backends tend to confuse or reject: case pairs, the same letter composed and decomposed, path steps,
  * device names, quoting, prototype members, and names too long for a file.
  */
 export const hostileIds: readonly string[] = [

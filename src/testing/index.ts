@@ -1,7 +1,39 @@
 // The published test kit: the contract suite every store must pass, a clock and ids that tests control, and a checker of
 // logs. Loaded by test code only; needs vitest.
 
-export * from "../scripted/index.ts";
+export type {
+  Appended,
+  AppendOptions,
+  BranchRecord,
+  BranchRef,
+  CheckpointRecord,
+  ClaimOptions,
+  ContentRecord,
+  LiveChannel,
+  MaintenanceReport,
+  NewBranch,
+  NewEvent,
+  OpenPage,
+  OpenQuery,
+  ReadOptions,
+  RunClaim,
+  Segment,
+  SessionPage,
+  SessionQuery,
+  SessionRecord,
+  Store,
+  StoredEvent,
+  StoreProblem,
+} from "../log/store.ts";
+export {
+  type Script,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedReply,
+  scriptedModel,
+} from "../scripted/index.ts";
 export { checkLog, checkLogs } from "./check-log.ts";
 export { type ManualClock, manualClock } from "./clock.ts";
 export { describeStore } from "./contract/index.ts";

@@ -20,7 +20,7 @@ interface Reading {
   readonly tasks: Map<string, boolean>;
 }
 
-/** What is wrong with the order of the facts, in sentences. Payloads that are no facts are passed over. */
+/** The problems in the order of the facts, as sentences. Payloads that are not facts are skipped. */
 export function checkGrammar(log: readonly StoredEvent[]): string[] {
   const reading: Reading = {
     open: undefined,
@@ -51,6 +51,8 @@ type Rule<T extends FactType> = (reading: Reading, fact: Fact<T>) => string | un
 const rules: { [T in FactType]: Rule<T> } = {
   "branch.created": anywhere,
   "branch.updated": anywhere,
+  "history.cleared": anywhere,
+  "history.restored": anywhere,
   "history.compacted": anywhere,
   "interrupt.requested": anywhere,
   "branch.forked": closesAll,
@@ -111,7 +113,7 @@ const rules: { [T in FactType]: Rule<T> } = {
     if (asked) asked.state = "answered";
     return problem;
   },
-  // Nobody looks before an expiry is written: of the two, the one that is first in the log counts.
+  // An expiry is written without a check: of an answer and an expiry, the first in the log counts.
   "interaction.expired"(reading, { interactionId }) {
     const asked = reading.asked.get(interactionId);
     const problem = settles(reading, asked, interactionId);

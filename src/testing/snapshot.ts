@@ -10,6 +10,7 @@ import type {
 } from "../log/store.ts";
 import { listAllSessions, readAll } from "./check-log.ts";
 
+/** A branch with everything in it. */
 export interface BranchSnapshot {
   record: BranchRecord;
   events: StoredEvent[];
@@ -18,6 +19,7 @@ export interface BranchSnapshot {
   contents: { record: ContentRecord; bytes: string }[];
 }
 
+/** A store with everything in it. */
 export interface StoreSnapshot {
   /** In the order of the listing. */
   sessions: { record: SessionRecord; branches: BranchSnapshot[] }[];
@@ -25,7 +27,7 @@ export interface StoreSnapshot {
   runs: RunClaim[];
 }
 
-/** Everything the port shows of a store, to be compared with what it shows later, or with another store. */
+/** Reads everything that the port shows of a store, to compare it with a later state or with another store. */
 export async function snapshotStore(store: Store): Promise<StoreSnapshot> {
   const sessions = [];
   for (const record of await listAllSessions(store)) {
@@ -38,15 +40,15 @@ export async function snapshotStore(store: Store): Promise<StoreSnapshot> {
 
 async function snapshotBranch(store: Store, record: BranchRecord): Promise<BranchSnapshot> {
   const contents = [];
-  for (const { id } of await store.listContent(record)) {
-    const content = await store.getContent(record, id);
+  for (const { id } of (await store.blobs?.list(record)) ?? []) {
+    const content = await store.blobs?.get(record, id);
     if (content) contents.push({ record: content.record, bytes: Buffer.from(content.bytes).toString("hex") });
   }
   return {
     record,
     events: await readAll(store, record),
     checkpoints: await store.listCheckpoints(record),
-    segment: await store.getSegment(record, record.seq),
+    segment: await store.segments?.get(record, record.seq),
     contents,
   };
 }

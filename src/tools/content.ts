@@ -1,7 +1,9 @@
 // The parts of a content output. The AI SDK has several names for a file that a tool gives back; the provider
 // specification has one, with tagged data. Bytes become base64, because the log is JSON.
 
-/** The part as the provider specification has it; what is no file stays as it is. */
+import { base64 } from "../base/bytes.ts";
+
+/** The part in the shape of the provider specification; parts other than files stay unchanged. */
 export function contentPart(part: unknown): unknown {
   const { type, ...rest } = Object(part) as Record<string, unknown>;
   switch (type) {
@@ -36,7 +38,7 @@ function referencePart(part: Record<string, unknown>, key: string) {
 
 function fileData(data: unknown): unknown {
   if (typeof data === "string") return { type: "data", data };
-  if (data instanceof Uint8Array) return { type: "data", data: Buffer.from(data).toString("base64") };
+  if (data instanceof Uint8Array) return { type: "data", data: base64(data) };
   if (data instanceof URL) return { type: "url", url: data.href };
   const { type, ...rest } = Object(data) as Record<string, unknown>;
   if (type === "data" && rest.data instanceof Uint8Array) return fileData(rest.data);

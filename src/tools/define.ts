@@ -6,28 +6,28 @@ import type { InputOf, ToolInput } from "./schema.ts";
 type ResultOf<Returned> =
   Awaited<Returned> extends AsyncIterable<infer Yielded> ? Exclude<Yielded, void> : Awaited<Returned>;
 
-/** A tool as `defineTool` takes it and gives it back; its name is its key in the tool set. */
+/** A tool as passed to `defineTool`. Its name is its key in the tool set. */
 export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unknown, Context = unknown> = {
-  /** What the model is told about it. */
+  /** The description for the model. */
   readonly description?: string;
-  /** What it takes. */
+  /** The schema of the input. */
   readonly input: Input;
-  /** Does the work. Absent: the connected client does. Values that an async generator yields are shown as progress. */
+  /** Runs the call. If omitted, the connected client runs it. Values that an async generator yields are shown as progress. */
   readonly execute?: (input: InputOf<Input>, context: ToolContext<Context>) => Returned;
-  /** What a second run after a crash would mean (default "retry"). */
+  /** Whether the call may run again after a crash (default "retry"). */
   readonly effect?: ToolEffect;
-  /** Whether somebody has to allow a call (default false). */
+  /** Whether a person must allow a call (default false). */
   readonly permission?: PermissionRule<InputOf<Input>>;
-  /** How long one attempt may take (default: as long as it takes). */
+  /** The timeout of one attempt (default: none). */
   readonly timeoutMs?: number;
-  /** Whether it is tried again when it fails (default: not). */
+  /** How a failed call is retried (default: not at all). */
   readonly retry?: ToolRetry;
-  /** Finds out after a crash what a call did. */
+  /** Determines after a crash what a call did. */
   readonly reconcile?: (
     input: InputOf<Input>,
     context: ToolContext<Context>,
   ) => ReconcileAnswer | Promise<ReconcileAnswer>;
-  /** What the model gets to read (default: text as text, everything else as JSON). */
+  /** Converts the result to what the model reads (default: strings as text, everything else as JSON). */
   readonly toOutput?: (
     result: ResultOf<Returned>,
     call: { callId: string; input: InputOf<Input> },
@@ -37,8 +37,8 @@ export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unkno
 type ReconcileAnswer = ToolOutput | "not-executed" | undefined;
 
 /**
- * Gives a tool its types: `execute` gets what the input schema makes of the model's arguments. A tool that reads the run's
- * `context` says its type: `execute(input, { context }: ToolContext<MyContext>)`.
+ * Defines a tool with inferred types: `execute` gets the output of the input schema. A tool that reads the run's `context`
+ * declares its type: `execute(input, { context }: ToolContext<MyContext>)`.
  */
 export function defineTool<Input extends ToolInput, Returned = unknown, Context = unknown>(
   definition: ToolDefinition<Input, Returned, Context>,

@@ -6,4 +6,4 @@ export type * from "./port.ts";
 export { prepareTools, toolSpec } from "./prepare.ts";
 export * as problems from "./problems.ts";
 export { type RunToolOptions, runTool } from "./run.ts";
-export { type InputOf, type JsonSchemaInput, readSchema, type ToolInput } from "./schema.ts";
+export { type InputOf, type JsonSchemaInput, type RawInputOf, readSchema, type ToolInput } from "./schema.ts";

@@ -20,7 +20,10 @@ export function checkedBySchema(jsonSchema: JsonObject): JsonSchemaInput {
         message: error,
         path: instanceLocation.split("/").slice(1),
       }));
-      return { success: false, error: Object.assign(new Error("The value does not fit its JSON Schema."), { issues }) };
+      return {
+        success: false,
+        error: Object.assign(new Error("The value does not match its JSON Schema."), { issues }),
+      };
     },
   };
 }

@@ -24,7 +24,7 @@ export function outputOf(
   }
 }
 
-/** The output of a result that nobody says more about: a text is text, everything else is JSON. */
+/** The output of a result without `toOutput`: a string becomes text, everything else JSON. */
 export function plainOutput(result: unknown): ToolOutput {
   if (typeof result === "string") return { type: "text", value: result };
   // What is not JSON yet is made JSON by `fitting`, in the same walk that makes the copy.
@@ -36,7 +36,7 @@ export function failedOutput(error: unknown): ToolOutput {
   return fitting(errorText(messageOf(error)));
 }
 
-/** An output that the log takes; what is no output is taken as a plain result. */
+/** An output that the log can store; any other value is treated as a plain result. */
 export function fitting(output: unknown): ToolOutput {
   try {
     const copy = readable(withContent(output));

@@ -1,25 +1,26 @@
-// The tool port: what a tool is to the run, whoever wrote it (defineTool, the AI SDK's tool(), an MCP server), and what a
-// tool is given while it runs.
+// The tool port: a tool as a run sees it, wherever it comes from (defineTool, the AI SDK's tool(), an MCP server), and the
+// context that a tool gets while it runs.
 
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Message, RunIdentity, ToolOutput } from "../events/index.ts";
+import type { Message, OwnEventDefinition, Part, RunIdentity, ToolOutput } from "../events/index.ts";
 
 /**
- * What it means to run a call a second time after a crash: "retry" (run again, the call id is the idempotency key),
- * "read" (the same; it changes nothing, so it may begin before its call is on the disk), "once" (never silently: a
- * `reconcile` function or a person settles it).
+ * Whether a call may run again after a crash. "retry": it is run again; the call id is the idempotency key. "read": the same,
+ * and because it has no side effects it may start before its call is persisted. "once": it is never repeated silently; a
+ * `reconcile` function or a person decides.
  */
 export type ToolEffect = "retry" | "read" | "once";
 
-/** Whether somebody has to allow a call: never, always, or as a function of the input says. */
+/** Whether a person must allow a call: never, always, or as a function of the input decides. */
 export type PermissionRule<Input = unknown> = boolean | ((input: Input) => boolean | Promise<boolean>);
 
+/** How a failed tool call is tried again. */
 export interface ToolRetry {
-  /** How often at most, the first time included. */
+  /** The maximum number of attempts, including the first. */
   readonly attempts: number;
-  /** Before the second attempt (default 1,000); doubled for each further one, up to 30,000, and up to a quarter shorter. */
+  /** The delay before the second attempt (default 1,000). Exponential up to 30,000, with up to 25 % jitter. */
   readonly delayMs?: number;
-  /** Which errors are worth it (default: all but invalid arguments). */
+  /** Which errors are retried (default: all except invalid arguments). */
   readonly when?: (error: unknown) => boolean;
 }
 
@@ -28,35 +29,35 @@ export interface StateHandle<T extends Json = Json> {
   readonly key: string;
   readonly scope: "run" | "branch" | "session";
   readonly version: number;
-  /** What it is before anything is written. */
+  /** The value before the first write. */
   readonly initial: T;
-  /** Refuses what does not fit; returns the value to use. */
+  /** Validates a value: throws, or returns the value to use. */
   readonly parse?: (value: Json) => T;
-  /** Makes this version's value of an older one's. Without it, an older value is replaced by the initial one. */
+  /** Converts a value of an older version. Without it, an older value is replaced by the initial one. */
   readonly migrate?: (value: Json, from: number) => T;
 }
 
-/** State as a hook or a tool sees it: changes are seen at once by whoever comes later, and kept when the turn closes. */
+/** State access for hooks and tools. Changes are visible to later hooks and tools, and stored when the turn closes. */
 export interface StateAccess {
   get<T extends Json>(handle: StateHandle<T>): Promise<T>;
   set<T extends Json>(handle: StateHandle<T>, value: T): Promise<void>;
-  /** From the value as it is now; nothing comes between. */
+  /** Updates the current value atomically. */
   update<T extends Json>(handle: StateHandle<T>, change: (value: T) => T): Promise<T>;
 }
 
-/** Who asked for a turn, and with what. The turn keeps all of it, so a resumed run sees the same. */
+/** Who requested a turn, and with which context. Stored with the turn, so a resumed run sees the same. */
 export interface AskedBy<Context = unknown> {
-  /** The run's `context`, as the agent's schema gives it. */
+  /** The run's `context`, as validated by the agent's schema. */
   readonly context: Context;
-  /** Tenant, user and scopes, as the server's `auth` or the calling program said. */
+  /** Tenant, user and scopes, from the server's `auth` or the calling program. */
   readonly identity: RunIdentity;
-  /** The person or program that asked. */
+  /** The person or program that requested the turn. */
   readonly by?: string;
   /** The turn's own metadata. */
   readonly metadata: JsonObject;
 }
 
-/** Which run a hook or a tool works for. */
+/** The run that a hook or a tool works for. */
 export interface RunScope<Context = unknown> extends AskedBy<Context> {
   readonly sessionId: string;
   readonly branchId: string;
@@ -68,54 +69,94 @@ export interface RunScope<Context = unknown> extends AskedBy<Context> {
   readonly signal: AbortSignal;
 }
 
-/** What a tool is given beside its input. */
+/** Emits an event of a run. */
+export interface EmitEvent {
+  /** Shows data under a name, as the live event `custom-emit`. */
+  (name: string, data: Json): void;
+  /** Emits an event of `createAgent({ events })`. Resolves when a kept event is durable; a live one is shown and forgotten. */
+  <Input>(event: OwnEventDefinition<string, Input, unknown>, data: Input): Promise<void>;
+}
+
+/** The second argument of a tool's `execute`. */
 export interface ToolContext<Context = unknown> extends RunScope<Context> {
   readonly callId: string;
   readonly toolName: string;
-  /** 1, and more when the call is tried again. */
+  /** The attempt: 1, and more when the call is retried. */
   readonly attempt: number;
   /** The conversation so far. */
   readonly messages: readonly Message[];
   readonly state: StateAccess;
-  /** Shows something to whoever watches: the live event `custom-emit`. */
-  emit(name: string, data: Json): void;
-  /** Shows what the tool has so far: the live event `tool-progress`. */
+  /** Emits an event that the program defined, or the live event `custom-emit`. */
+  readonly emit: EmitEvent;
+  /** Shows intermediate output, as the live event `tool-progress`. */
   progress(output: Json): void;
-  /** Asks a person and waits; the answer survives a restart. Throws `no_answer` when none comes. */
+  /** Asks a person and waits for the answer, which survives a restart. Throws `no_answer` if none comes. */
   ask(question: string, options?: { choices?: readonly string[] }): Promise<string>;
-  /** Names this position of the branch; returns the checkpoint's id. */
+  /** Saves a checkpoint at this position of the branch; returns its id. */
   checkpoint(label?: string): Promise<string>;
-  /** Goes on after the call has returned; beginning and end are facts (`task.started`, `task.ended`). Returns its id. */
+  /** Starts work that continues after the call has returned; returns its id. `task.started` and `task.ended` are stored. */
   background(name: string, work: (signal: AbortSignal) => Promise<Json | undefined>): Promise<string>;
+}
+
+/** An agent that a run can start as its child. The run's host decides which objects it accepts. */
+export interface SpawnableAgent {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+export interface SpawnOptions {
+  /** Distinguishes several children of one call; the same key is the same child, also when the call runs again. */
+  readonly key?: string;
+}
+
+/** A child run that has completed. */
+export interface Child {
+  readonly text: string;
+  /** The child's structured output, if it was asked for one. */
+  readonly output?: unknown;
+  readonly usage: JsonObject;
+  /** The branch the child worked on. */
+  readonly ref: { readonly sessionId: string; readonly branchId: string; readonly turnId: string };
+}
+
+/** Runs another agent as a child of the call and waits for its end. */
+export type Spawn = (agent: SpawnableAgent, input: string | readonly Part[], options?: SpawnOptions) => Promise<Child>;
+
+/**
+ * A tool's context in a run whose host starts children. Not part of the public `ToolContext`: agents made with
+ * `createAgent` have no such host yet, and an option that is never there would promise too much.
+ */
+export interface SpawningContext extends ToolContext {
+  readonly spawn?: Spawn;
 }
 
 /** A tool, ready to run. */
 export interface Tool {
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema of the input, as the model is told. */
+  /** JSON Schema of the input, as sent to the model. */
   readonly inputSchema: JsonObject;
-  /** `parse` has a validator behind it. */
+  /** Whether `parse` validates. */
   readonly isChecked: boolean;
   readonly effect: ToolEffect;
   readonly permission: PermissionRule;
   readonly timeoutMs?: number;
   readonly retry?: ToolRetry;
-  /** A tool that the provider knows by this id, and runs itself unless it calls us. */
+  /** A provider-defined tool, by its id. The provider runs it unless it calls us. */
   readonly provider?: { readonly id: `${string}.${string}`; readonly args: JsonObject };
-  /** The input as the tool takes it, or what is wrong with it in words a model can use. Never throws. */
+  /** Validates the input: returns the value for the tool, or the problem in words a model can use. Never throws. */
   parse(input: Json): Promise<{ readonly value: unknown } | { readonly problem: string }>;
-  /** Absent: the connected client runs it. */
+  /** If omitted, the connected client runs the call. */
   execute?(input: unknown, context: ToolContext): unknown;
-  /** After a crash: what the call did, if that can be found out. */
+  /** After a crash: determines what the call did, if possible. */
   reconcile?(input: unknown, context: ToolContext): Promise<ToolOutput | "not-executed" | undefined>;
-  /** What the model gets to read of a result. */
+  /** Converts a result to what the model reads. */
   toOutput(result: unknown, call: { callId: string; input: unknown }): ToolOutput | Promise<ToolOutput>;
 }
 
-/** Somewhere tools come from: an MCP server, a directory of them. Asked once for each agent. */
+/** A source of tools, such as an MCP server. Loaded once per agent. */
 export interface ToolSource {
-  /** What an error calls it. */
+  /** Its name in errors. */
   readonly name?: string;
   tools(): Promise<Readonly<Record<string, AnyTool>>>;
   close?(): Promise<void>;

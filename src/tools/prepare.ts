@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import { checkSpelling, optionKeys } from "../base/options.ts";
 import type { ToolOutput } from "../events/index.ts";
 import { fitting, messageOf, plainOutput } from "./output.ts";
 import type { AnyTool, PermissionRule, Tool, ToolSet, ToolSource } from "./port.ts";
@@ -18,6 +19,8 @@ type Spec =
     }
   | { readonly type: "provider"; readonly id: `${string}.${string}`; readonly name: string; readonly args: JsonObject };
 
+const executeKey = optionKeys<Pick<AnyTool, "execute">>({ execute: true });
+
 /** What every provider takes as a name. */
 const legalName = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -29,7 +32,7 @@ const rule = v.union([v.boolean(), anyFunction], "Expected a boolean or a functi
 
 /** What is read of a tool; Bough's word first where the AI SDK has another one for it. */
 const toolSchema = v.object({
-  description: v.optional(v.union([v.string(), anyFunction], "Expected a text")),
+  description: v.optional(v.union([v.string(), anyFunction], "Expected a string")),
   execute: v.optional(anyFunction),
   effect: v.optional(v.picklist(["retry", "read", "once"])),
   permission: v.optional(rule),
@@ -67,7 +70,7 @@ export async function prepareTools(sets: readonly (ToolSet | ToolSource)[]): Pro
   return prepared;
 }
 
-/** What a model is told of a tool. */
+/** A tool as described to a model. */
 export function toolSpec({ name, description, inputSchema, provider }: Tool): Spec {
   if (provider) return { type: "provider", id: provider.id, name, args: provider.args };
   return { type: "function", name, ...(description !== undefined && { description }), inputSchema };
@@ -77,16 +80,15 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
   if (!legalName.test(name) || name in Object.prototype) {
     throw unusable(
       `The tool "${name}"`,
-      "a name has 1 to 64 letters, digits, _ or -, and is not one that every object has.",
+      "a name must have 1 to 64 letters, digits, _ or -, and must not be a property of Object.prototype.",
     );
   }
+  // Without it, the tool would silently be one that the client runs.
+  if (!("execute" in tool)) checkSpelling(`The tool "${name}"`, tool, executeKey);
   const given = checked(name, tool);
   const { effect = "retry", timeoutMs, retry, execute, reconcile } = given;
   if (effect === "once" && retry && retry.attempts > 1 && !retry.when) {
-    throw unusable(
-      `The tool "${name}"`,
-      'its effect is "once", so it is tried again only after errors that `retry.when` names.',
-    );
+    throw unusable(`The tool "${name}"`, 'its effect is "once", so `retry.when` must select the errors to retry.');
   }
   const provider = providerOf(tool);
   const description = descriptionOf(name, given);
@@ -132,7 +134,7 @@ function descriptionOf(name: string, { description }: Given): string | undefined
   } catch (cause) {
     throw unusable(
       `The tool "${name}"`,
-      `its description can't be made without a context (${messageOf(cause)}).`,
+      `its description function threw when called without a context (${messageOf(cause)}).`,
       cause,
     );
   }
@@ -166,6 +168,6 @@ function isSource(set: ToolSet | ToolSource): set is ToolSource {
 }
 
 function namedTwice(name: string, first: string, second: string): BoughError {
-  const sentence = `Two tools are named "${name}": one of ${first}, one of ${second}.`;
+  const sentence = `Two tools are named "${name}": one from ${first}, one from ${second}.`;
   return new BoughError("invalid_argument", sentence, { data: { tool: name, from: [first, second] } });
 }

@@ -1,4 +1,4 @@
-// Every word that this room lets a model read when a call does not go as asked.
+// Every text that a model reads when a tool call fails or is not run.
 
 import type { ToolOutput } from "../events/index.ts";
 
@@ -13,7 +13,9 @@ const mostIssues = 20;
 
 export function unknownTool(name: string, names: Iterable<string>): ToolOutput {
   const list = [...names].join(", ");
-  return errorText(`There is no tool "${name}"; ${list === "" ? "there are no tools" : `the tools are: ${list}`}.`);
+  return errorText(
+    `There is no tool "${name}"; ${list === "" ? "no tools are available" : `available tools: ${list}`}.`,
+  );
 }
 
 /** The result of a call whose input `tool.parse` refuses. */
@@ -21,26 +23,28 @@ export function invalidInput(toolName: string, problem: string): ToolOutput {
   return errorText(`The arguments of "${toolName}" are not valid:\n${problem}`);
 }
 
-/** What `tool.parse` says of an input: one line for each thing that is wrong. */
+/** The problems of an input, one per line. */
 export function issueList(issues: readonly Issue[]): string {
   const lines = issues.slice(0, mostIssues).map(({ message, path }) => `- ${pathText(path)}${message}`);
   if (issues.length > mostIssues) lines.push(`- and ${issues.length - mostIssues} more`);
   return lines.join("\n");
 }
 
-export function denied(reason?: string): ToolOutput {
-  return reason === undefined ? { type: "execution-denied" } : { type: "execution-denied", reason };
+export function denied(reason: string): ToolOutput {
+  return { type: "execution-denied", reason };
 }
 
-/** The result of a call that a client was asked to run, and nobody did. */
+/** The result of a call that no client ran. */
 export function noClient(toolName: string, reason: "expired" | "nobody"): ToolOutput {
-  const why = reason === "expired" ? "the client did not answer in time" : "no client is there to run it";
+  const why = reason === "expired" ? "the client did not answer in time" : "no client is connected to run it";
   return errorText(`The tool "${toolName}" was not run: ${why}.`);
 }
 
 /** The result of a call past the limit of its message. A denial and no error: the model shall go on, in smaller steps. */
 export function tooManyCalls(limit: number): ToolOutput {
-  return denied(`This call was not run: only the first ${limit} calls of a message are. Ask again for what is needed.`);
+  return denied(
+    `This call was not run: only the first ${limit} calls of a message are. Call again if you still need it.`,
+  );
 }
 
 export const failedWithoutWords = "The tool failed.";
@@ -50,13 +54,13 @@ export function timedOut(toolName: string, timeoutMs: number): string {
 }
 
 export function tooLarge(bytes: number): string {
-  return `The result is too large: it has more than ${bytes} bytes.`;
+  return `The result is too large: it exceeds ${bytes} bytes.`;
 }
 
 export const tooDeep = "The result is nested too deeply.";
 
 export function resultLost(why: string): ToolOutput {
-  return errorText(`The tool ran, but its result can't be passed on: ${why}`);
+  return errorText(`The tool ran, but its result can't be used: ${why}`);
 }
 
 export function nobodyRuns(toolName: string): ToolOutput {

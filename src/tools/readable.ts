@@ -1,15 +1,11 @@
 // Any value as JSON: something the log takes and a model can read. It is a copy, so that what a tool does to its result
 // afterwards changes nothing. Only size and depth are refused; what JSON has no word for is described.
 
-import { encodeJson, factLimits, type Json, type JsonObject } from "../base/json.ts";
+import { encodeJson, type Json, type JsonObject, outputLimits } from "../base/json.ts";
 
-/** A fact has more in it than the output: ids, names, the provider's options. */
-const roomForTheRest = 64 * 1024;
-/** How large an output may be. */
-export const outputBytes = factLimits.bytes - roomForTheRest;
-/** The fact itself is the outermost object. */
-const outputDepth = factLimits.depth - 1;
-const outputLimits = { ...factLimits, bytes: outputBytes, depth: outputDepth };
+/** How large an output may be, and how deep. */
+export const { bytes: outputBytes } = outputLimits;
+const { depth: outputDepth } = outputLimits;
 
 /** What `readable` throws, and nothing else. */
 export class Oversize extends Error {

@@ -60,7 +60,7 @@ describe("the output", () => {
     });
   });
 
-  test("says so when toOutput fails, and the tool is not run again (T3)", async () => {
+  test("says so when toOutput fails, and the tool is not run again (ToolsRun-3)", async () => {
     let runs = 0;
     const output = await run({
       execute: () => ++runs,
@@ -71,7 +71,7 @@ describe("the output", () => {
     });
     expect(output).toEqual({
       type: "error-text",
-      value: "The tool ran, but its result can't be passed on: no words",
+      value: "The tool ran, but its result can't be used: no words",
     });
     expect(runs).toBe(1);
   });
@@ -217,7 +217,7 @@ describe("retries", () => {
 });
 
 describe("a timeout", () => {
-  test("ends an attempt that does not answer, also when the tool ignores its signal (T2)", async () => {
+  test("ends an attempt that does not answer, also when the tool ignores its signal (ToolsRun-2)", async () => {
     const clock = manualClock();
     let signal: AbortSignal | undefined;
     const execute = (_: unknown, context: ToolContext) => {
@@ -256,7 +256,7 @@ describe("a timeout", () => {
 });
 
 describe("an abort", () => {
-  test("is thrown at once, whatever the tool does, with its reason as the cause (T1, T2)", async () => {
+  test("is thrown at once, whatever the tool does, with its reason as the cause (ToolsRun-1, ToolsRun-2)", async () => {
     const stop = new AbortController();
     const running = run({ execute: never }, { context: contextFor({ signal: stop.signal }) });
     stop.abort("taken over");

@@ -1,21 +1,21 @@
 // One call of one tool: attempts, each with its own time, and an output at the end whatever the tool does.
-//   T1. The only thing thrown is `aborted`, and only when the context's signal is aborted.
-//   T2. Neither a timeout nor an abort waits for the tool; what a tool left behind still does is dropped: it can begin
-//       nothing in the name of its call any more.
-//   T3. A tool that has returned is not run again, also when no output can be made of its result.
+//   ToolsRun-1. The only thing thrown is `aborted`, and only when the context's signal is aborted.
+//   ToolsRun-2. Neither a timeout nor an abort waits for the tool. Later effects of an abandoned tool are ignored: it can start
+//       nothing more in the name of its call.
+//   ToolsRun-3. A tool that has returned is not run again, also when no output can be made of its result.
 
 import { untilAborted } from "../base/abort.ts";
 import { alarm, type Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
-import type { ToolOutput } from "../events/index.ts";
+import type { OwnEventDefinition, ToolOutput } from "../events/index.ts";
 import { failedOutput, outputOf, progressOf } from "./output.ts";
-import type { Tool, ToolContext, ToolRetry } from "./port.ts";
+import type { EmitEvent, Spawn, SpawningContext, Tool, ToolContext, ToolRetry } from "./port.ts";
 import { nobodyRuns, timedOut } from "./problems.ts";
 
-/** What is told when an attempt failed and another one follows. */
+/** A failed attempt that will be retried. */
 export interface ToolRetryNotice {
-  /** The one that failed; 1 for the first. */
+  /** The attempt that failed; 1 is the first. */
   readonly attempt: number;
   readonly attempts: number;
   readonly delayMs: number;
@@ -26,7 +26,7 @@ export interface RunToolOptions {
   readonly clock: Clock;
   /** A number from 0 up to 1. */
   readonly random: () => number;
-  /** Told once of what the call failed with. What it throws is dropped. */
+  /** Called once with the error of a failed call. Its own errors are ignored. */
   readonly onError?: (error: unknown) => void | Promise<void>;
   readonly onRetry?: (notice: ToolRetryNotice) => void;
   /** The input made anew for a further attempt: a tool may have changed the one it got. */
@@ -38,11 +38,11 @@ type Attempt = { readonly result: unknown } | { readonly error: unknown };
 const defaultDelayMs = 1000;
 const longestDelayMs = 30_000;
 
-/** Runs a call with the input that `tool.parse` gave; the output says what came of it (T1). */
+/** Runs a call with the input that `tool.parse` returned; the output carries the result or the error (ToolsRun-1). */
 export async function runTool(
   tool: Tool,
   first: unknown,
-  context: ToolContext,
+  context: SpawningContext,
   { clock, random, onError, onRetry, inputAgain }: RunToolOptions,
 ): Promise<ToolOutput> {
   if (!tool.execute) return nobodyRuns(tool.name);
@@ -70,7 +70,7 @@ export async function runTool(
 async function tryOnce(
   tool: Tool,
   input: unknown,
-  context: ToolContext,
+  context: SpawningContext,
   attempt: number,
   clock: Clock,
 ): Promise<Attempt> {
@@ -80,7 +80,7 @@ async function tryOnce(
   let forget = () => {};
   try {
     const result = await new Promise<unknown>((resolve, reject) => {
-      // T2. Told first, so that no answer of the tool's to the abort comes before.
+      // ToolsRun-2. Told first, so that no answer of the tool's to the abort comes before.
       const end = (reason: unknown) => {
         reject(reason);
         stop.abort(reason);
@@ -103,7 +103,7 @@ async function tryOnce(
   }
 }
 
-/** Ends the attempt when its time is over; what is returned calls that off. */
+/** Ends the attempt at its timeout; the returned function cancels that. */
 function limitTime({ name, timeoutMs }: Tool, clock: Clock, end: (reason: unknown) => void): (() => void) | undefined {
   if (timeoutMs === undefined) return undefined;
   return alarm(clock, timeoutMs, () => {
@@ -134,23 +134,34 @@ async function lastOf(values: AsyncIterable<unknown>, { signal, progress }: Tool
  * The context of one attempt. A new object, because tools take it apart and keep it; it also answers to the names that
  * AI SDK tools use.
  */
-function contextOf(context: ToolContext, attempt: number, signal: AbortSignal) {
+function contextOf(context: SpawningContext, attempt: number, signal: AbortSignal) {
   const { sessionId, branchId, turnId, runId, callId, toolName, messages, state } = context;
-  const { context: given, identity, by, metadata, sessionMetadata } = context;
+  const { context: given, identity, by, metadata, sessionMetadata, spawn } = context;
   return {
     ...{ sessionId, branchId, turnId, runId, callId, toolName, messages, state, signal },
     ...{ context: given, identity, metadata, sessionMetadata, ...(by !== undefined && { by }) },
     ...{ toolCallId: callId, abortSignal: signal },
     attempt: context.attempt + attempt - 1,
-    emit: (name, data) => context.emit(name, data),
+    emit: emitUntil(signal, context.emit),
     progress: (output) => context.progress(progressOf(output)),
     ask: (question, options) => begin(signal, () => context.ask(question, options)),
     checkpoint: (label) => context.checkpoint(label),
     background: (name, work) => begin(signal, () => context.background(name, work)),
-  } satisfies ToolContext & { toolCallId: string; abortSignal: AbortSignal };
+    ...(spawn && { spawn: (...child: Parameters<Spawn>) => begin(signal, () => spawn(...child)) }),
+  } satisfies SpawningContext & { toolCallId: string; abortSignal: AbortSignal };
 }
 
-/** T2. */
+/** ToolsRun-2, also for a tool that does not wait for its events. */
+function emitUntil(signal: AbortSignal, emit: EmitEvent): EmitEvent {
+  return ((event: string | OwnEventDefinition<string, Json>, data: Json) => {
+    if (typeof event === "string") return emit(event, data);
+    const emitting = begin(signal, () => emit(event, data));
+    emitting.catch(() => {});
+    return emitting;
+  }) as EmitEvent;
+}
+
+/** ToolsRun-2. */
 async function begin<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw signal.reason;
   return work();
@@ -165,7 +176,7 @@ function isWorthRetrying(retry: ToolRetry | undefined, error: unknown): boolean 
   }
 }
 
-/** Doubled each time, and up to a quarter shorter, so that calls that failed together do not come back together. */
+/** Exponential, with up to 25 % jitter, so that calls that failed together are not retried together. */
 function backoffMs(retry: ToolRetry | undefined, attempt: number, random: number): number {
   const first = retry?.delayMs ?? defaultDelayMs;
   const whole = Math.min(first * 2 ** (attempt - 1), Math.max(first, longestDelayMs));

@@ -20,16 +20,16 @@ export interface StandardInput<Output = unknown> {
   };
 }
 
-/** JSON Schema and, if the input is to be checked, a validator; what the AI SDK's `jsonSchema()` makes. */
+/** JSON Schema with an optional validator, as the AI SDK's `jsonSchema()` returns it. */
 export interface JsonSchemaInput<Output = unknown> {
   readonly jsonSchema: object;
-  /** Without it, the tool gets what the model sent. */
+  /** Without it, the tool gets the model's input unchecked. */
   readonly validate?:
     | ((value: unknown) => MaybePromise<{ success: true; value: Output } | { success: false; error: Error }>)
     | undefined;
 }
 
-/** What a tool's input may be said in; an object that is none of the others is taken as JSON Schema itself. */
+/** The schema of a tool's input: Standard Schema, the AI SDK's `jsonSchema()`, or a plain JSON Schema object. */
 export type ToolInput = StandardInput | JsonSchemaInput | JsonObject;
 
 /** The type of the input that a tool gets. */
@@ -42,6 +42,13 @@ export type InputOf<S> = S extends { readonly "~standard": { readonly types?: in
     : S extends { readonly validate: (value: never) => infer Result }
       ? Extract<Awaited<Result>, { success: true; value: unknown }>["value"]
       : JsonObject;
+
+/** The type of the input as the model sends it, before a schema transforms it. */
+export type RawInputOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly input: infer Raw }
+    ? Raw
+    : unknown
+  : InputOf<S>;
 
 export interface ReadSchema {
   readonly inputSchema: JsonObject;
@@ -74,7 +81,7 @@ function readStandard(subject: string, standard: StandardInput["~standard"]): Re
   const { vendor, jsonSchema } = standard;
   if (typeof jsonSchema?.input !== "function") {
     const way = vendor === "valibot" ? "toStandardJsonSchema of @valibot/to-json-schema" : "{ jsonSchema, validate }";
-    throw unusable(subject, `its ${vendor} schema gives no JSON Schema, which models need; wrap it with ${way}.`);
+    throw unusable(subject, `its ${vendor} schema has no JSON Schema, which models need; wrap it with ${way}.`);
   }
   return {
     inputSchema: objectSchema(subject, converted(subject, standard)),
@@ -87,19 +94,19 @@ function converted(subject: string, { vendor, jsonSchema }: StandardInput["~stan
   try {
     return jsonSchema.input({ target });
   } catch (cause) {
-    const why = `its ${vendor} schema can't be said in JSON Schema (${messageOf(cause)}); use a type that JSON has.`;
+    const why = `its ${vendor} schema can't be converted to JSON Schema (${messageOf(cause)}); use types that JSON has.`;
     throw unusable(subject, why, cause);
   }
 }
 
-/** Providers take objects only. The copy leaves out what is not JSON, and nobody can change it later. */
+/** Providers accept objects only. The copy leaves out what is not JSON, and later changes to the original don't affect it. */
 function objectSchema(subject: string, schema: unknown): JsonObject {
   const copy = JSON.parse(JSON.stringify(schema) ?? "null") as Json;
   if (typeof copy !== "object" || copy === null || Array.isArray(copy)) {
-    throw unusable(subject, "its schema is no JSON Schema object.");
+    throw unusable(subject, "its schema must be a JSON Schema object.");
   }
   if (copy.type !== undefined && copy.type !== "object") {
-    throw unusable(subject, `its schema must be that of an object; it says ${JSON.stringify(copy.type)}.`);
+    throw unusable(subject, `its schema must have "type": "object", not ${JSON.stringify(copy.type)}.`);
   }
   return { type: "object", ...copy };
 }

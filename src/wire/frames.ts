@@ -1,9 +1,9 @@
-// Frames: what a live stream carries, the same over SSE and WebSocket. Only a kept event moves the cursor.
+// Frames of a live stream, the same over SSE and WebSocket. Only a kept event moves the cursor.
 
 import type { BoughEvent } from "../events/index.ts";
 import type { Problem } from "./problem.ts";
 
-/** A message that is being written, as far as it is; replaces what a reader has of it. */
+/** A message in progress, with its text so far; it replaces what a reader has received of it. */
 export interface MessageSnapshot {
   readonly sessionId: string;
   readonly branchId: string;
@@ -15,6 +15,7 @@ export interface MessageSnapshot {
   readonly toolInputs: readonly { readonly callId: string; readonly toolName: string; readonly text: string }[];
 }
 
+/** One message of a live stream. */
 export type Frame =
   /** A kept event of the branch (it has `seq`), or a live one (it has none). */
   | { readonly type: "event"; readonly event: BoughEvent }
@@ -28,17 +29,17 @@ export type Frame =
   /** The server ends the stream; resume after `after`. */
   | { readonly type: "end"; readonly reason: "slow" | "closing" | "unauthorized"; readonly after: number };
 
-/** What only a WebSocket carries: the answer to a client's frame, as the route would have given it. */
+/** Only on a WebSocket: the reply to a client's frame, the same as the route's response. */
 export interface ReplyFrame {
   readonly type: "reply";
   readonly id?: string;
-  /** The frame's own: that of the handshake and a number. */
+  /** The frame's request id: that of the handshake and a number. */
   readonly requestId?: string;
   readonly status: number;
   readonly body: unknown;
 }
 
-/** What only a WebSocket carries, too: a sign of life, since a page can't see pings. */
+/** Only on a WebSocket: a heartbeat, since a page can't see pings. */
 export const heartbeatFrame = '{"type":"heartbeat"}';
 
 /** WebSocket close codes. */
@@ -55,7 +56,7 @@ export const closeCodes = {
 export const subprotocol = "bough";
 export const tokenSubprotocol = "bough-token.";
 
-/** One server-sent event. A JSON text has no line breaks. */
+/** Encodes one server-sent event. JSON text has no line breaks. */
 export function sseText(json: string, id?: number): string {
   return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`;
 }

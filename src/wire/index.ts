@@ -1,7 +1,9 @@
-// The wire: what crosses HTTP, said once for server and client. Pure, and safe in a browser.
+// The wire: the HTTP contract, defined once for server and client. Pure, and safe in a browser.
 
 export * from "./frames.ts";
+export type * from "./handle.ts";
 export * from "./problem.ts";
+export * from "./revise.ts";
 export * from "./routes.ts";
 export * from "./schemas.ts";
 export * from "./sse.ts";

@@ -1,8 +1,8 @@
-// Problems: how a refusal looks from outside. One table says the HTTP status of every code there is.
+// Problems: how refusals are reported to clients. One table maps every code to its HTTP status.
 
 import type { ErrorCode } from "../base/errors.ts";
 
-/** Codes that only a server has: they are about the request, not about what is stored. */
+/** Codes that only a server uses: they concern the request, not stored data. */
 export type ServerCode =
   | "unauthorized"
   | "forbidden"
@@ -12,8 +12,10 @@ export type ServerCode =
   | "media_type_refused"
   | "headers_refused"
   | "rate_limited"
+  | "branch_hidden"
   | "agent_not_found"
   | "agent_exists"
+  | "agent_unavailable"
   | "run_not_found"
   | "queue_full"
   | "idempotency_conflict"
@@ -30,67 +32,68 @@ interface Answer {
 
 const answer = (status: number, title: string): Answer => ({ status, title });
 
-/** Code → HTTP status and what it means in words. */
+/** Code → HTTP status and title. */
 export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   invalid_argument: answer(400, "The request is not valid."),
   limit_exceeded: answer(413, "The request is too large."),
   session_not_found: answer(404, "There is no such session."),
-  session_exists: answer(409, "The session exists already."),
+  session_exists: answer(409, "The session already exists."),
   branch_not_found: answer(404, "There is no such branch."),
-  branch_exists: answer(409, "The branch exists already."),
+  branch_exists: answer(409, "The branch already exists."),
   branch_ambiguous: answer(409, "The session has several branches."),
   branch_protected: answer(409, "The branch is protected."),
   branch_has_children: answer(409, "The branch has forks."),
   message_not_on_branch: answer(404, "The branch has no such message."),
   position_not_on_branch: answer(410, "The branch has no such position."),
-  turn_not_open: answer(409, "The turn is not open."),
   turn_open: answer(409, "A turn is open."),
-  nothing_to_save: answer(409, "There is nothing to save."),
   nothing_to_resume: answer(409, "There is nothing to resume."),
-  request_incomplete: answer(409, "The turn was asked with something that has to be passed again."),
+  request_incomplete: answer(409, "The turn's request has parts that must be passed again to resume it."),
   turn_foreign: answer(404, "There is no such turn."),
   run_active: answer(409, "A run is active on the branch."),
-  epoch_stale: answer(409, "Another run has the branch."),
+  epoch_stale: answer(409, "Another run has taken over the branch."),
   sequence_conflict: answer(409, "The branch has moved on."),
   version_conflict: answer(409, "The session has changed."),
-  event_conflict: answer(409, "The event is there already."),
+  event_conflict: answer(409, "The event already exists."),
   event_unknown: answer(400, "There is no such event."),
   event_invalid: answer(400, "The event is not valid."),
   checkpoint_not_found: answer(404, "There is no such checkpoint."),
-  checkpoint_exists: answer(409, "The checkpoint exists already."),
+  checkpoint_exists: answer(409, "The checkpoint already exists."),
   checkpoint_stale: answer(409, "The branch has moved past the checkpoint."),
   content_not_found: answer(404, "There is no such content."),
   interaction_not_found: answer(404, "There is no such interaction."),
   interaction_closed: answer(409, "The interaction is closed."),
-  no_answer: answer(409, "Nobody answered."),
+  no_answer: answer(409, "The question expired without an answer."),
   run_failed: answer(500, "The run failed."),
   model_failed: answer(502, "The model failed."),
-  output_invalid: answer(502, "The model's answer does not fit."),
+  context_overflow: answer(422, "The conversation does not fit into the model's context window."),
+  output_invalid: answer(502, "The model's answer does not fit the output schema."),
   store_closed: answer(503, "The store is closed."),
   store_locked: answer(503, "The store is locked."),
   store_busy: answer(503, "The store is busy."),
   store_unavailable: answer(503, "The store can't be reached."),
-  store_read_only: answer(503, "The store can't be written."),
+  store_read_only: answer(503, "The store can't be written to."),
   store_corrupt: answer(500, "Stored data is damaged."),
-  store_too_new: answer(500, "The store is of a newer version."),
-  store_unsupported: answer(500, "The store can't do that."),
+  store_too_new: answer(500, "The store was written by a newer version."),
+  store_unsupported: answer(500, "The store does not support this."),
   dependency_missing: answer(500, "A package is missing on the server."),
-  aborted: answer(409, "It was called off."),
-  unauthorized: answer(401, "A valid token is needed."),
-  forbidden: answer(403, "The token does not allow that."),
+  aborted: answer(409, "The operation was aborted."),
+  unauthorized: answer(401, "The request needs a valid credential."),
+  forbidden: answer(403, "The credential does not allow this."),
+  branch_hidden: answer(403, "The branch is hidden, so clients can't write to it."),
   host_refused: answer(421, "This server does not answer to that host name."),
   origin_refused: answer(403, "Requests from that origin are not accepted."),
   route_not_found: answer(404, "There is no such route."),
-  media_type_refused: answer(415, "The body is not of a type that is taken here."),
+  media_type_refused: answer(415, "This content type is not supported here."),
   headers_refused: answer(431, "The request has too many headers."),
   rate_limited: answer(429, "Too many requests."),
   agent_not_found: answer(404, "There is no such agent."),
-  agent_exists: answer(409, "The agent exists already."),
+  agent_exists: answer(409, "The agent already exists."),
+  agent_unavailable: answer(503, "The agent could not be built."),
   run_not_found: answer(404, "There is no such run."),
-  queue_full: answer(429, "Too many inputs wait."),
+  queue_full: answer(429, "Too many inputs are queued."),
   idempotency_conflict: answer(422, "The idempotency key was used for another request."),
   server_failed: answer(500, "The server failed."),
-  server_busy: answer(503, "The server has too much to do."),
+  server_busy: answer(503, "The server is overloaded."),
 };
 
 /** A problem document (RFC 9457). */
@@ -100,16 +103,16 @@ export interface Problem {
   readonly status: number;
   readonly code: ProblemCode;
   readonly detail: string;
-  /** What the code is about: ids, positions, the active run. Never a stack, a path or a prompt. */
+  /** Details of the code: ids, positions, the active run. Never a stack, a file path or a prompt. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** The request that it answers, as in the header `x-request-id`, the server's log and the audit log. */
+  /** The id of the request, as in the header `x-request-id`, the server's log and the audit log. */
   readonly requestId?: string;
 }
 
-/** What a request id of a client may be; any other is replaced. */
+/** The format of a client's request id; any other is replaced. */
 export const requestIdPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 
-/** What of an error's data may be told to whoever asked. */
+/** The fields of an error's data that clients may see. */
 const tellable = new Set([
   "sessionId",
   "branchId",
@@ -137,7 +140,7 @@ const tellable = new Set([
   "retryAfterMs",
 ]);
 
-/** The document for a code. What went wrong inside the server stays there: from 500 on, only the title is told. */
+/** The problem document of a code. Internal details are not disclosed: for status 500 and above, only the title is sent. */
 export function problem(code: ProblemCode, detail?: string, data: Readonly<Record<string, unknown>> = {}): Problem {
   const { status, title } = problemTable[code];
   const isOurs = status >= 500;

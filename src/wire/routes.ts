@@ -1,5 +1,5 @@
-// The route table: everything that can be asked. The server's handlers, the OpenAPI document and the tests that go over all
-// routes are made from it, so a route that is not here does not exist.
+// The route table: all routes. The server's handlers, the OpenAPI document and the tests that cover all
+// routes are derived from it, so a route that is not here does not exist.
 
 import type * as v from "valibot";
 import { type Scope, scopes } from "../base/identity.ts";
@@ -9,21 +9,23 @@ export { type Scope, scopes };
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
-  /** With `:name` for what varies. */
+  /** The path, with `:name` for variable segments. */
   readonly path: string;
   readonly scope: Scope;
-  /** A scope that lets in as well; what is asked about then decides which of the two is needed. */
+  /** An alternative scope; which of the two is needed depends on what the request is about. */
   readonly otherScope?: Scope;
   readonly summary: string;
   readonly status: number;
   readonly query: v.GenericSchema;
-  /** Headers that say more about the request; none is required. */
+  /** Optional headers of the request. */
   readonly headers?: readonly string[];
+  /** Whether it is allowed on a hidden branch: routes that read it, fork it or answer its questions are. */
+  readonly takesHidden: boolean;
   /** A JSON body; absent when there is none. */
   readonly body?: v.GenericSchema;
-  /** Whether an absent body is as good as an empty object. */
+  /** Whether an absent body counts as an empty object. */
   readonly bodyOptional?: boolean;
-  /** What is taken instead of JSON. */
+  /** What is accepted instead of JSON. */
   readonly takes?: "bytes";
   readonly gives: "json" | "nothing" | "bytes" | "stream" | "socket";
 }
@@ -34,7 +36,8 @@ function route<const D extends Details>(method: Route["method"], path: string, d
   const scope: Scope = method === "GET" ? "read" : "write";
   const gives = method === "DELETE" ? "nothing" : "json";
   const status = method === "DELETE" ? 204 : 200;
-  return { method, path, scope, status, gives, query: queries.none, ...details } as Route & D;
+  const takesHidden = method === "GET" || !path.includes(branch);
+  return { method, path, scope, status, gives, takesHidden, query: queries.none, ...details } as Route & D;
 }
 
 const session = "/sessions/:sessionId";
@@ -43,12 +46,12 @@ const ofAgent = "/agents/:agentId";
 const scope = `${ofAgent}${branch}`;
 
 export const routes = {
-  health: route("GET", "/health", { summary: "Whether the process answers." }),
-  ready: route("GET", "/ready", { summary: "Whether the store answers." }),
+  health: route("GET", "/health", { summary: "Whether the process responds." }),
+  ready: route("GET", "/ready", { summary: "Whether the store responds." }),
   openapi: route("GET", "/openapi.json", { summary: "This table as an OpenAPI document." }),
 
   createSession: route("POST", "/sessions", {
-    summary: "Creates a session and its branch main.",
+    summary: "Creates a session with a branch main.",
     status: 201,
     body: bodies.createSession,
     bodyOptional: true,
@@ -61,28 +64,39 @@ export const routes = {
     bodyOptional: true,
   }),
   getSession: route("GET", session, { summary: "One session." }),
-  updateSession: route("PATCH", session, { summary: "Merges metadata; null removes.", body: bodies.updateSession }),
-  deleteSession: route("DELETE", session, { summary: "Deletes a session and all that belongs to it." }),
+  ensureSession: route("PUT", session, {
+    summary: "One session; creates it with the metadata if it does not exist.",
+    body: bodies.ensureSession,
+    bodyOptional: true,
+  }),
+  updateSession: route("PATCH", session, {
+    summary: "Merges metadata; null removes a key.",
+    body: bodies.updateSession,
+  }),
+  deleteSession: route("DELETE", session, { summary: "Deletes a session with everything in it." }),
   listInteractions: route("GET", "/interactions", {
-    summary: "Questions that wait for an answer, of all sessions.",
+    summary: "Open questions of all sessions.",
     query: queries.interactions,
   }),
-  tree: route("GET", `${session}/tree`, { summary: "The branches as a tree." }),
+  tree: route("GET", `${session}/tree`, {
+    summary: "The branches as a tree; with visibility=all, hidden ones too.",
+    query: queries.tree,
+  }),
   listPermissions: route("GET", `${session}/permissions`, { summary: 'Permissions remembered by "always".' }),
   revokePermission: route("DELETE", `${session}/permissions/:tool`, {
-    summary: "Revokes what is remembered for a tool, of one agent or of all.",
+    summary: "Revokes remembered permissions of a tool, for one agent or for all.",
     status: 200,
     gives: "json",
     query: queries.revokePermission,
   }),
 
   listBranches: route("GET", `${session}/branches`, {
-    summary: "Branches, oldest first, a page at a time.",
+    summary: "Branches, oldest first, a page at a time; with visibility=all, hidden ones too.",
     query: queries.listBranches,
   }),
   getBranch: route("GET", branch, { summary: "One branch with its place in the tree." }),
   createBranch: route("POST", `${ofAgent}${session}/branches`, {
-    summary: "Creates an empty branch.",
+    summary: "Creates a root branch.",
     status: 201,
     body: bodies.createBranch,
     bodyOptional: true,
@@ -90,6 +104,7 @@ export const routes = {
   forkBranch: route("POST", `${scope}/fork`, {
     summary: "Forks the branch, by message, index or position; at its latest message by default.",
     status: 201,
+    takesHidden: true,
     body: bodies.fork,
     bodyOptional: true,
   }),
@@ -102,48 +117,49 @@ export const routes = {
     query: queries.deleteBranch,
   }),
   revertBranch: route("POST", `${branch}/revert`, {
-    summary: "Takes the branch back to a message, index or position.",
+    summary: "Reverts the branch to a message, index or position.",
     body: bodies.revert,
   }),
   events: route("GET", `${branch}/events`, {
-    summary: "Kept events, oldest first; of a turn, a run or a type, only those.",
+    summary: "Kept events, oldest first, optionally of one turn, run or type.",
     query: queries.events,
   }),
   messages: route("GET", `${branch}/messages`, {
-    summary: "Messages before one of them, newest page first; the newest without one.",
+    summary: "Messages before a given one, newest page first; without one, the newest.",
     query: queries.messages,
   }),
   siblings: route("GET", `${branch}/siblings`, {
     summary: "Branches forked at the same point, the source first, a page at a time.",
-    query: queries.listBranches,
+    query: queries.siblings,
   }),
 
   listCheckpoints: route("GET", `${branch}/checkpoints`, { summary: "Checkpoints, newest first." }),
   saveCheckpoint: route("POST", `${branch}/checkpoints`, {
-    summary: "Names the branch's newest position.",
+    summary: "Creates a checkpoint at the branch's newest position.",
     status: 201,
     body: bodies.saveCheckpoint,
     bodyOptional: true,
   }),
   loadCheckpoint: route("GET", `${branch}/checkpoints/:checkpointId`, {
-    summary: "The branch as it was there; with before, only messages before that one.",
+    summary: "The branch at the checkpoint; with before, only messages before that one.",
     query: queries.messages,
   }),
   forkCheckpoint: route("POST", `${scope}/checkpoints/:checkpointId/fork`, {
-    summary: "A new branch from the checkpoint.",
+    summary: "Forks a new branch from the checkpoint.",
     status: 201,
+    takesHidden: true,
     body: bodies.forkCheckpoint,
     bodyOptional: true,
   }),
   revertCheckpoint: route("POST", `${branch}/checkpoints/:checkpointId/revert`, {
-    summary: "Takes the branch back to the checkpoint.",
+    summary: "Reverts the branch to the checkpoint.",
     body: bodies.empty,
     bodyOptional: true,
   }),
 
-  listContent: route("GET", `${branch}/content`, { summary: "Content the branch sees." }),
+  listContent: route("GET", `${branch}/content`, { summary: "Content that is visible on the branch." }),
   uploadContent: route("POST", `${branch}/content`, {
-    summary: "Stores bytes: multipart field `file`, or the body as it is.",
+    summary: "Stores a file: the multipart field `file`, or the raw body.",
     status: 201,
     takes: "bytes",
     headers: ["x-filename"],
@@ -158,7 +174,7 @@ export const routes = {
     summary: "Runs of the agent on the branch, oldest first.",
     query: queries.runs,
   }),
-  activeRun: route("GET", `${scope}/runs/active`, { summary: "The run that is active on the branch, or null." }),
+  activeRun: route("GET", `${scope}/runs/active`, { summary: "The active run of the branch, or null." }),
   getRun: route("GET", `${scope}/runs/:runId`, { summary: "One run." }),
   submitInput: route("POST", `${scope}/inputs`, {
     summary: "Starts a run, detached from the request; without input, resumes.",
@@ -179,25 +195,26 @@ export const routes = {
     summary: "Answers an open interaction: scope approve, or run for the result of a client's tool.",
     scope: "approve",
     otherScope: "run",
+    takesHidden: true,
     body: bodies.respond,
   }),
   state: route("GET", `${scope}/state`, {
-    summary: "Messages, cursor, interactions and active run of one moment.",
+    summary: "A consistent view of messages, cursor, interactions and active run.",
     query: queries.state,
   }),
   liveEvents: route("GET", `${scope}/events/live`, {
-    summary: "Server-sent events: the log after a cursor, then what happens.",
+    summary: "Server-sent events: the log after a cursor, then new events.",
     query: queries.live,
     headers: ["last-event-id"],
     gives: "stream",
   }),
   socket: route("GET", `${scope}/ws`, {
-    summary: "The same frames over a WebSocket, with inputs, interrupts and responses the other way.",
+    summary: "The same frames over a WebSocket; clients send inputs, interrupts and responses.",
     status: 101,
     query: queries.live,
     gives: "socket",
   }),
-  contextUsage: route("GET", `${scope}/context-usage`, { summary: "How much a model would be sent now." }),
+  contextUsage: route("GET", `${scope}/context-usage`, { summary: "The size of the next model request." }),
 
   listAgents: route("GET", "/agents", { summary: "Agents, without their configuration." }),
   createAgent: route("POST", "/agents", {
@@ -215,7 +232,7 @@ export const routes = {
   deleteAgent: route("DELETE", ofAgent, { summary: "Deletes a stored agent.", scope: "admin" }),
 
   audit: route("GET", "/audit", {
-    summary: "Who did what and with what outcome, newest first.",
+    summary: "The audit log: who did what, and with what outcome, newest first.",
     scope: "admin",
     query: queries.audit,
   }),

@@ -1,14 +1,14 @@
-// What a request may say. Everything is strict: a key that nobody knows is refused, not ignored.
+// Schemas of requests. All are strict: an unknown key is refused, not ignored.
 
 import * as v from "valibot";
 import type { JsonObject } from "../base/json.ts";
 
-/** Ids that can stand in a path: no separators, no control characters, no leading "~" (the server's own), no dots only. */
+/** Ids that are valid in a path: no separators, no control characters, no leading "~" (reserved for the server), not only dots. */
 export const idSchema = v.pipe(
   v.string(),
   v.minLength(1),
   v.maxLength(128),
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
   v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f/\\]+$/u),
   v.check((id) => !/[\ud800-\udfff]/u.test(id)),
 );
@@ -16,27 +16,31 @@ export const idSchema = v.pipe(
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000_000));
-/** Looked at as a whole: a record schema would leave out the keys that must be refused. */
+/** Checked as a whole: a record schema would drop the keys that must be refused. */
 const object = v.custom<JsonObject>(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "an object",
 );
 const metadata = v.optional(object);
 
-const number = v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number));
+const digits = /^\d{1,15}$/;
+const number = v.pipe(v.string(), v.regex(digits), v.transform(Number));
 const flag = v.pipe(
   v.picklist(["true", "false"]),
   v.transform((value) => value === "true"),
 );
 const pageSize = v.optional(v.pipe(number, v.minValue(1), v.maxValue(1000)));
 
+/** Which branches are listed. A filter only: a branch's visibility comes from its first fact; no request can set it. */
+const visibility = v.optional(v.picklist(["shown", "all"]));
+
 const noQuery = v.strictObject({});
-/** Metadata that is searched for. A record schema would leave out keys such as "constructor", and find more than was meant. */
+/** Metadata to search for. A record schema would drop keys such as "constructor", and match too much. */
 const filter = v.custom<Readonly<Record<string, string>>>(
   (value) =>
     v.is(object, value) &&
     Object.entries(value).every(([key, each]) => /^[A-Za-z_][\w.-]{0,63}$/.test(key) && v.is(text(1024), each)),
-  "texts by key",
+  "an object of strings",
 );
 
 const details = {
@@ -50,7 +54,7 @@ const partOptions = { providerOptions: v.optional(object) };
 const textPart = v.strictObject({ type: v.literal("text"), text: v.string(), ...partOptions });
 const filePart = v.strictObject({
   type: v.literal("file"),
-  /** A `bough-content://` reference or base64 text; never an address that the server would have to fetch. */
+  /** A `bough-content://` reference or base64 text; never a URL that the server would have to fetch. */
   data: v.pipe(v.string(), v.regex(/^(?:bough-content:\/\/.+|[A-Za-z0-9+/_-]+={0,2})$/)),
   mediaType: v.pipe(text(256), v.minLength(1)),
   filename: v.optional(text(1024)),
@@ -58,7 +62,7 @@ const filePart = v.strictObject({
 });
 const parts = v.pipe(v.array(v.variant("type", [textPart, filePart])), v.minLength(1));
 const saying = v.union([v.pipe(v.string(), v.minLength(1)), parts]);
-/** A person's message. What an agent said or a tool returned is never taken from a client. */
+/** A user message. Messages of agents and tools are never accepted from a client. */
 const userMessage = v.strictObject({ role: v.literal("user"), content: saying });
 
 const limits = v.strictObject({
@@ -80,10 +84,10 @@ const settings = {
   seed: v.optional(count),
 };
 
-/** How one run differs from its agent. A server applies permission mode and limits only where they are stricter than its own. */
+/** Per-run overrides. A server applies permission mode and limits only if they are stricter than the agent's. */
 const runConfigSchema = v.strictObject({
   ...settings,
-  /** These three only where the server's program allows them. */
+  /** These three only if the server's program allows them. */
   instructions: v.optional(text(65_536)),
   addInstructions: v.optional(text(65_536)),
   model: v.optional(v.pipe(text(256), v.minLength(1))),
@@ -92,24 +96,24 @@ const runConfigSchema = v.strictObject({
 });
 
 const inputFields = {
-  /** A text, the parts of one message, or messages; absent or empty resumes what was left open. */
+  /** A text, the parts of one message, or messages; absent or empty resumes the open turn. */
   input: v.optional(v.union([v.string(), parts, v.pipe(v.array(userMessage), v.maxLength(100))])),
   /** What to do while another run is active (default "reject"). */
   ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
-  /** What the run does with a question: wait for the answer, or park (the server's default). */
+  /** What the run does with a question: wait for the answer, or park (default: the server's `questions`). */
   questions: v.optional(v.picklist(["wait", "park"])),
   config: v.optional(runConfigSchema),
-  /** JSON Schema that the answer must fit, and how the model is asked for it (default "native"). */
+  /** The JSON Schema of the answer, and how the model is asked for it (default "native"). */
   output: v.optional(v.strictObject({ schema: object, mode: v.optional(v.picklist(["native", "tool"])) })),
-  /** What the agent's tools and hooks need to know of this run; the agent's own schema checks it. */
+  /** The context for the agent's tools and hooks in this run; validated by the agent's schema. */
   context: v.optional(v.any()),
   metadata,
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
-/** What an answer says depends on the question's kind (events/answers.ts), which the log knows. */
+/** The content of an answer depends on the question's kind (events/answers.ts), which is in the log. */
 const responseFields = { interactionId: idSchema, answer: object };
 
-/** A stored agent: all of it is JSON. Tools are named; the server says which names there are. */
+/** A stored agent, in JSON. Tools are given by name; the server defines the names. */
 export const agentConfigSchema = v.strictObject({
   model: v.pipe(text(256), v.regex(/^[^\s/]+\/\S+$/)),
   instructions: v.optional(text(32_768)),
@@ -125,6 +129,7 @@ export const bodies = {
     limit: v.optional(v.pipe(positive, v.maxValue(1000))),
     cursor: v.optional(text(1024)),
   }),
+  ensureSession: v.strictObject({ metadata }),
   updateSession: v.strictObject({ metadata: object }),
   createBranch: v.strictObject({ branchId: v.optional(idSchema), ...details }),
   fork: v.strictObject({
@@ -164,7 +169,9 @@ export const bodies = {
 export const queries = {
   none: noQuery,
   listSessions: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
-  listBranches: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
+  listBranches: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)), visibility }),
+  siblings: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
+  tree: v.strictObject({ visibility }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
   revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
   events: v.strictObject({
@@ -210,6 +217,7 @@ export const clientFrameSchema = v.variant("type", [
 ]);
 
 export type AgentConfig = v.InferOutput<typeof agentConfigSchema>;
+export type ForkBody = v.InferOutput<typeof bodies.fork>;
 export type InputBody = v.InferOutput<typeof bodies.input>;
 export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
 export type ResponseBody = v.InferOutput<typeof bodies.respond>;
@@ -217,12 +225,23 @@ export type EventsQuery = v.InferOutput<typeof queries.events>;
 export type AuditQuery = v.InferOutput<typeof queries.audit>;
 export type ClientFrame = v.InferOutput<typeof clientFrameSchema>;
 
-/** Where and what was expected, without what was received: that may be somebody's text. */
+/** Where the error is and what was expected, without the received value, which may be private. */
 export function issueText(issues: readonly v.BaseIssue<unknown>[]): string {
   const [issue] = issues;
   const path = issue?.path?.map(({ key }) => String(key).slice(0, 64)).join(".");
   const where = path ? `"${path}"` : "The value";
-  // A strict object says "never" of a key that it does not know.
-  if (path && issue?.expected === "never") return `There is an unknown key "${path}".`;
-  return issue?.expected ? `${where} must be ${issue.expected}.` : `${where} is not valid.`;
+  // A strict object expects "never" for an unknown key.
+  if (path && issue?.expected === "never") return `Unknown key "${path}".`;
+  const wanted = issue && wantedBy(issue);
+  return wanted ? `${where} must be ${wanted}.` : `${where} is not valid.`;
+}
+
+/** In words: the library writes bounds as ">=1", and patterns as they are. */
+function wantedBy({ type, expected, requirement }: v.BaseIssue<unknown>): string | undefined {
+  if (type === "regex") return requirement === digits ? "an integer ≥ 0" : undefined;
+  if (type === "min_value") return `at least ${requirement}`;
+  if (type === "max_value") return `at most ${requirement}`;
+  if (type === "min_length") return `at least ${requirement} long`;
+  if (type === "max_length") return `at most ${requirement} long`;
+  return expected ?? undefined;
 }

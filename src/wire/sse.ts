@@ -1,14 +1,14 @@
-// Reading server-sent events from text that comes in pieces of any size. What was cut off in the middle never counts.
+// Parses server-sent events from chunks of any size. An incomplete event is never returned.
 
 export interface ServerSentEvent {
   readonly id?: string;
   readonly data: string;
 }
 
-/** Give it the pieces in order; it gives back the events that are complete. */
+/** Takes chunks in order and returns the complete events. */
 export class SseReader {
   #rest = "";
-  /** How long the other side wants to be left alone before the next connection, once it has said so. */
+  /** The reconnection delay that the server asked for, if any. */
   retryMs: number | undefined;
 
   read(piece: string): ServerSentEvent[] {

@@ -1,7 +1,7 @@
-// What answers look like. The server's own types are wider; these are the promise.
+// Types of responses. The server's internal types are wider; these are the contract.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Message } from "../events/index.ts";
+import type { BranchOwner, Interaction, Message } from "../events/index.ts";
 import type { AgentConfig } from "./schemas.ts";
 
 export interface SessionBody {
@@ -17,7 +17,7 @@ export interface SessionListBody {
   readonly cursor?: string;
 }
 
-/** A branch among others. */
+/** A branch in a list. */
 export interface BranchSummary {
   readonly sessionId: string;
   readonly id: string;
@@ -35,6 +35,10 @@ export interface BranchSummary {
   readonly forkedAtMessageId?: string;
   readonly forkedAtMessageIndex?: number;
   readonly forkedAtSeq?: number;
+  /** The owner, if the branch works for another branch. */
+  readonly owner?: BranchOwner;
+  /** Absent if the branch is shown. */
+  readonly visibility?: "hidden";
   readonly totalForks: number;
   readonly siblingIndex: number;
   readonly totalSiblings: number;
@@ -42,9 +46,9 @@ export interface BranchSummary {
   readonly nextSibling?: string;
 }
 
-/** One branch, with the branches it comes from and those that come from it. */
+/** One branch, with its ancestors and its forks. */
 export interface BranchBody extends BranchSummary {
-  /** The nearest 1,000, the direct parent last. */
+  /** The nearest 1,000 ancestors, the direct parent last. */
   readonly ancestors: readonly string[];
   readonly totalAncestors: number;
   /** The oldest 1,000 direct forks, of `totalForks`. */
@@ -56,7 +60,7 @@ export interface BranchListBody {
   readonly cursor?: string;
 }
 
-/** A branch with those forked from it. */
+/** A branch with its forks. */
 export interface TreeBody extends BranchSummary {
   readonly forks: readonly TreeBody[];
 }
@@ -68,7 +72,7 @@ export interface RunBody {
   readonly branchId: string;
   readonly turnId: string;
   /**
-   * "open": its turn has no end and nobody works on it; an input without text resumes it. "parked": the same, and the turn
+   * "open": its turn is unfinished and has no run; an input without text resumes it. "parked": the same, but the turn
    * waits for an answer, which resumes it.
    */
   readonly status: "active" | "open" | "parked" | "completed" | "interrupted" | "failed";
@@ -76,9 +80,9 @@ export interface RunBody {
   readonly endedAt?: number;
 }
 
-/** A permission that holds in a session until it is revoked. */
+/** A permission that is remembered in a session until it is revoked. */
 export interface PermissionBody {
-  /** The agent it holds for; absent for agents without an id, which share it. */
+  /** The agent it applies to; absent for agents without an id, which share it. */
   readonly agentId?: string;
   readonly tool: string;
   readonly decision: "allow" | "deny";
@@ -88,39 +92,31 @@ export interface PermissionBody {
   readonly interactionId?: string;
 }
 
-export interface InteractionBody {
-  readonly id: string;
-  readonly kind: "permission" | "clarification" | "continuation" | "client-tool";
-  readonly request: JsonObject;
-  readonly openedAt: number;
-  readonly turnId?: string;
-  readonly callId?: string;
-  readonly expiresAt?: number;
-}
+export type InteractionBody = Interaction;
 
-/** A question that waits for an answer, and where. */
-export interface OpenInteractionBody extends InteractionBody {
+/** An open question, and where it was asked. */
+export type OpenInteractionBody = Interaction & {
   readonly sessionId: string;
   readonly branchId: string;
   /** The agent and the run that last worked on its turn. */
   readonly agentId?: string;
   readonly runId?: string;
-}
+};
 
 export interface InteractionListBody {
   readonly interactions: readonly OpenInteractionBody[];
   readonly cursor?: string;
 }
 
-/** A branch at one position. Events after `seq` are what this does not show. */
+/** A branch at one position. Events after `seq` are not included. */
 export interface StateBody {
   readonly seq: number;
   readonly branch: Omit<BranchSummary, "totalForks" | "siblingIndex" | "totalSiblings">;
   /** The newest messages of closed turns. */
   readonly messages: readonly Message[];
-  /** There are earlier messages: those before this one, to be asked for as `before` of the messages. */
+  /** If there are earlier messages: pass this as `before` of the messages route to read them. */
   readonly before?: string;
-  /** The turn without an end, with its messages so far. */
+  /** The open turn, with its messages so far. */
   readonly openTurn?: { readonly id: string; readonly startedAt: number; readonly messages: readonly Message[] };
   readonly interactions: readonly InteractionBody[];
   readonly activeRun: RunBody | null;
@@ -129,7 +125,7 @@ export interface StateBody {
 /** A page of messages, oldest first. */
 export interface MessagesBody {
   readonly messages: readonly Message[];
-  /** Pass it to get what came earlier; absent at the beginning. */
+  /** Pass it to read earlier messages; absent at the beginning. */
   readonly before?: string;
 }
 
@@ -137,19 +133,19 @@ export interface InputAnswer {
   /** The id of the first message it adds. */
   readonly inputId: string;
   readonly status: "started" | "queued";
-  /** Of an input that started. */
+  /** The run of an input that started. */
   readonly runId?: string;
 }
 
 export interface InterruptAnswer {
   readonly status: "accepted" | "already_terminal" | "no_active_run" | "active_run_mismatch";
-  /** The run that was interrupted, is over, or is active instead. */
+  /** The run that was interrupted, has ended, or is active instead. */
   readonly runId?: string;
 }
 
 export interface ResponseAnswer {
   readonly interactionId: string;
-  /** The run that went on because of the answer, when none was waiting. */
+  /** The run that the answer resumed, if none was waiting. */
   readonly runId?: string;
 }
 
@@ -179,7 +175,7 @@ export interface ContentBody {
 export interface AgentSummary {
   readonly id: string;
   readonly name?: string;
-  /** "code": given to the server; "stored": created over HTTP. */
+  /** "code": defined by the server's program; "stored": created over HTTP. */
   readonly source: "code" | "stored";
   readonly createdAt?: number;
   readonly updatedAt?: number;
@@ -187,7 +183,7 @@ export interface AgentSummary {
 }
 
 export interface AgentBody extends AgentSummary {
-  /** Of a stored agent. */
+  /** The configuration of a stored agent. */
   readonly config?: AgentConfig;
 }
 
@@ -196,14 +192,14 @@ export interface AuditRecord {
   /** Its place in the log: a cursor. */
   readonly id: string;
   readonly at: number;
-  /** The name of the route; "unknown" when there is none, "audit.lost" for records that are not there. */
+  /** The name of the route; "unknown" if there is none, "audit.lost" for a count of lost records. */
   readonly action: string;
   readonly requestId?: string;
   readonly transport?: "http" | "socket";
   readonly user?: string;
   /** A label of the credential. */
   readonly credential?: string;
-  /** The other end of the connection: a proxy's, when there is one. */
+  /** The remote address of the connection: the proxy's, if there is one. */
   readonly address?: string;
   readonly agentId?: string;
   readonly sessionId?: string;
@@ -218,27 +214,28 @@ export interface AuditRecord {
   readonly mode?: "ask" | "allow" | "deny";
   /** How a permission or a continuation was answered. */
   readonly decision?: "approved" | "always" | "denied";
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status?: number;
   /** The code of a refusal. */
   readonly code?: string;
-  /** How many records are missing: "full" for want of room, "limited" because they came too fast. */
+  /** How many records were lost: "full" because the queue was full, "limited" because of the rate limit. */
   readonly lost?: number;
   readonly reason?: "full" | "limited";
 }
 
+/** A page of the audit log. */
 export interface AuditPage {
   readonly records: readonly AuditRecord[];
-  /** Leads to the next page. Newest first, absent on the last; oldest first, there as soon as there is a record. */
+  /** The cursor of the next page. With newest first, absent on the last page; with oldest first, present if there is a record. */
   readonly cursor?: string;
 }
 
 export interface ContextUsageBody {
   readonly seq: number;
-  /** Messages a model would be sent now. */
+  /** The number of messages in the next model request. */
   readonly messages: number;
   /** Their text, in characters. */
   readonly characters: number;
-  /** What the last model call of the newest turn reported, when it did. */
+  /** The usage that the last model call of the newest turn reported, if any. */
   readonly lastUsage?: JsonObject;
 }

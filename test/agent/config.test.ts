@@ -206,7 +206,7 @@ describe("permission mode", () => {
 
   test.each([
     ["allow", "tool: 3"],
-    ["deny", 'tool: {"type":"execution-denied","reason":"Calls of this tool are not permitted in this run."}'],
+    ["deny", 'tool: {"type":"execution-denied","reason":"Calls to this tool are not permitted in this run."}'],
   ] as const)("%s settles every question of the run", async (permissionMode, expected) => {
     const { agent } = await given([adding(), "Done."], { tools: guarded });
     const run = agent.run("Go", { ...s, config: { permissionMode } });

@@ -268,8 +268,11 @@ describe("going back to a checkpoint inside a turn that is over", () => {
     expect({ text, status }).toEqual({ text: "Another end.", status: "completed" });
     expectLegal(model.calls[0]!.prompt);
     expect(said(model.calls[0]!.prompt)).toEqual(upToThere);
-    expect(said((await agent.loadBranch("s", "b")).messages)).toEqual([...upToThere, "assistant: Another end."]);
-    expect((await agent.loadBranch("s", "main")).messages).toHaveLength(8);
+    expect(said((await agent.loadBranch({ sessionId: "s", branchId: "b" })).messages)).toEqual([
+      ...upToThere,
+      "assistant: Another end.",
+    ]);
+    expect((await agent.loadBranch({ sessionId: "s", branchId: "main" })).messages).toHaveLength(8);
   });
 
   test("a revert goes on from there on the same branch", async () => {

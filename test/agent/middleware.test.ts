@@ -334,12 +334,12 @@ describe("hooks in a run", () => {
       name: "titles",
       async beforeTurn() {
         if (++calls > 3) throw new Error("endless");
-        await agent.updateBranch("s", "main", { name: "A title" });
+        await agent.updateBranch({ sessionId: "s", branchId: "main" }, { name: "A title" });
       },
     };
     const { agent } = await given(["ok"], { middleware: [titles] });
     expect(await agent.run("Hi", s).text()).toBe("ok");
     expect(calls).toBe(1);
-    expect((await agent.getBranch("s", "main")).name).toBe("A title");
+    expect((await agent.getBranch({ sessionId: "s", branchId: "main" })).name).toBe("A title");
   });
 });

@@ -7,7 +7,7 @@ import { factTypes, given, main, refused, s } from "./kit.ts";
 
 const wrongAgents: [string, object, string][] = [
   ["a misspelt key", { instuctions: "Be nice." }, 'may not have the key "instuctions". Did you mean "instructions"?'],
-  ["an unknown key", { colour: "red" }, 'may not have the key "colour". It may have: id, name, model'],
+  ["an unknown key", { colour: "red" }, 'may not have the key "colour". Known keys: id, name, model'],
   [
     "middleware that is no list",
     { middleware: {} },
@@ -87,17 +87,17 @@ describe("a run", () => {
 const wrongCalls: [string, (agent: Awaited<ReturnType<typeof given>>["agent"]) => Promise<unknown>, string][] = [
   [
     "forkBranch",
-    (a) => a.forkBranch({ ...main, state: "weird" } as never),
+    (a) => a.forkBranch(main, { state: "weird" } as never),
     'state must be one of "fork-point", "current", "none".',
   ],
-  ["forkBranch", (a) => a.forkBranch({ ...main, fromMessage: "m" } as never), "fromMessage"],
-  ["revertBranch", (a) => a.revertBranch({ ...main, toseq: 1 } as never), 'Did you mean "toSeq"?'],
+  ["forkBranch", (a) => a.forkBranch(main, { fromMessage: "m" } as never), "fromMessage"],
+  ["revertBranch", (a) => a.revertBranch(main, { toseq: 1 } as never), 'Did you mean "toSeq"?'],
   ["createSession", (a) => a.createSession("x", { meta: {} } as never), "meta"],
   ["updateSession", (a) => a.updateSession("s", { metdata: {} } as never), 'Did you mean "metadata"?'],
   ["listSessions", (a) => a.listSessions({ Limit: 1 } as never), 'Did you mean "limit"?'],
   ["createBranch", (a) => a.createBranch("s", { branchID: "b" } as never), 'Did you mean "branchId"?'],
-  ["updateBranch", (a) => a.updateBranch("s", "main", { title: "t" } as never), "title"],
-  ["loadBranch", (a) => a.loadBranch("s", "main", { seq: 1 } as never), "seq"],
+  ["updateBranch", (a) => a.updateBranch({ sessionId: "s", branchId: "main" }, { title: "t" } as never), "title"],
+  ["loadBranch", (a) => a.loadBranch({ sessionId: "s", branchId: "main" }, { seq: 1 } as never), "seq"],
   ["beginTurn", (a) => a.beginTurn(main, "x", { runID: "r" } as never), 'Did you mean "runId"?'],
   ["appendTurn", (a) => a.appendTurn(main, [], { reasons: "r" } as never), 'Did you mean "reason"?'],
   ["saveCheckpoint", (a) => a.saveCheckpoint(main, { lable: "l" } as never), "lable"],
@@ -108,6 +108,19 @@ const wrongCalls: [string, (agent: Awaited<ReturnType<typeof given>>["agent"]) =
   ],
   ["events", (a) => a.events(main, { from: 1 } as never), "from"],
   ["messages", (a) => a.messages(main, { limit: 1 } as never), "limit"],
+  ["interrupt", (a) => a.interrupt(main, { runID: "r" } as never), 'Did you mean "runId"?'],
+  ["recover", (a) => a.recover({ resum: false } as never), 'Did you mean "resume"?'],
+  ["recover", (a) => a.recover({ run: { question: "park" } } as never), 'Did you mean "questions"?'],
+  ["keepRecovering", async (a) => a.keepRecovering({ everyMS: "1" } as never), 'Did you mean "everyMs"?'],
+  [
+    "keepRecovering",
+    async (a) => a.keepRecovering({ everyMs: "1" } as never),
+    "everyMs must be a number of milliseconds.",
+  ],
+  ["respond", (a) => a.respond(main, "q", {}, { user: "ann" } as never), "user"],
+  ["answer", (a) => a.answer(main, "q", {}, { user: "ann" } as never), "user"],
+  ["listInteractions", (a) => a.listInteractions({ sesionId: "s" } as never), 'Did you mean "sessionId"?'],
+  ["revokePermission", (a) => a.revokePermission("s", { tool: "t", agentID: "a" } as never), 'Did you mean "agentId"?'],
   ["a scope", (a) => a.events({ sessionId: "s", branchID: "main" } as never), 'Did you mean "branchId"?'],
 ];
 

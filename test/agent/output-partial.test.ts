@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { PartialJson } from "../../src/base/partial-json.ts";
 import type { BoughEvent } from "../../src/index.ts";
-import { Partials } from "../../src/runs/partials.ts";
+import { Partials } from "../../src/runs/structured-output/partials.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { eventsOf, given, ofType, s } from "./kit.ts";
 

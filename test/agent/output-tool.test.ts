@@ -70,7 +70,7 @@ describe("an output that is given by calling a tool", () => {
     });
     const { output: made, messages, iterations } = await agent.run("Go", { ...s, output }).result;
     expect([made, iterations]).toEqual([oslo, 1]);
-    expect(said(messages)[2]).toBe('tool: 3 "The answer was taken." "The answer was taken."');
+    expect(said(messages)[2]).toBe('tool: 3 "Answer accepted." "Answer accepted."');
     expectLegal(messages);
   });
 

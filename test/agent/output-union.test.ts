@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../../src/index.ts";
-import { planOutput } from "../../src/runs/output-plan.ts";
+import { planOutput } from "../../src/runs/structured-output/plan.ts";
 import type { ScriptedCall } from "../../src/scripted/index.ts";
 import { add, eventsOf, expectLegal, given, ofType, refused, s, said } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { jsonSchema } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { readOutput } from "../../src/runs/output.ts";
+import { readOutput } from "../../src/runs/structured-output/output.ts";
 import { add, adding, eventsOf, expectLegal, factTypes, given, main, ofType, refused, s, said } from "./kit.ts";
 
 const output = z.object({ city: z.string(), people: z.number().int() });
@@ -31,7 +31,7 @@ describe("an answer that has to fit a schema", () => {
       output: none,
     } = await agent.run("Where?", { ...s, output, config: { limits } }).result;
     expect([status, error?.code, none, model.calls.length]).toEqual(["failed", "output_invalid", undefined, 1]);
-    expect(error?.message).toBe("The turn was stopped before the model gave the output: iteration-limit.");
+    expect(error?.message).toBe("The turn stopped before the model returned its output: iteration-limit.");
     expectLegal(messages);
   });
 

@@ -10,7 +10,7 @@ describe("the events of a run", () => {
     const { agent } = await given(["one", "two"]);
     const over = agent.run("Go", s);
     expect(await over.text()).toBe("one");
-    await expect(eventsOf(over)).rejects.toThrow("The events of this run are gone: text() does not keep them.");
+    await expect(eventsOf(over)).rejects.toThrow("The events of this run were discarded by text() or discardEvents().");
     const running = agent.run("Go", s);
     const text = running.text();
     await expect(eventsOf(running)).rejects.toMatchObject({ code: "invalid_argument" });

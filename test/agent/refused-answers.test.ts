@@ -58,7 +58,7 @@ describe("an answer that the log refuses", () => {
     const { agent } = await given([], { model: saying([text("Hello.", metadata)]) });
     const result = await agent.run("Go", s).result;
     expect(result).toMatchObject({ status: "failed", text: "Hello." });
-    expect(result.error?.message).toContain("kept without: the provider metadata of a text part");
+    expect(result.error?.message).toContain("The stored answer lacks: the provider metadata of a text part");
     expect(result.error?.data).toMatchObject({ lost: ["the provider metadata of a text part"] });
     const messages = await expectClosed(agent);
     expect(said(messages)).toEqual(["user: Go", "assistant: Hello."]);
@@ -114,7 +114,7 @@ describe("an answer that the log refuses", () => {
     const result = { type: "tool-result", toolCallId: "c", toolName: "search", result: { at: new Date(0) } };
     const { agent } = await given([], { model: saying([call, result, text("Found.")]) });
     const ended = await agent.run("Go", s).result;
-    expect(ended.error?.data).toMatchObject({ lost: ['a part of the type "tool-result"'] });
+    expect(ended.error?.data).toMatchObject({ lost: ['a part of type "tool-result"'] });
     expect(said(await expectClosed(agent))).toEqual(["user: Go", "assistant: Found."]);
     expect(await agent.run("And now?", s).text()).toBe("again");
   });

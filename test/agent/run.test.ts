@@ -139,12 +139,12 @@ describe("where a run takes place", () => {
   test("on the branch that is named by ids, or by a loaded branch", async () => {
     const { agent } = await given(["one", "two", "three"]);
     await agent.run("1", s).result;
-    const fork = await agent.forkBranch({ ...main, newBranchId: "b" });
+    const fork = await agent.forkBranch(main, { newBranchId: "b" });
     await agent.run("2", { sessionId: "s", branchId: fork.id }).result;
-    const branch = await agent.loadBranch("s", "b");
+    const branch = await agent.loadBranch({ sessionId: "s", branchId: "b" });
     const { branchId, sessionId } = await agent.run("3", { branch }).result;
     expect({ branchId, sessionId }).toEqual({ branchId: "b", sessionId: "s" });
-    expect(said((await agent.loadBranch("s", "b")).messages)).toEqual([
+    expect(said((await agent.loadBranch({ sessionId: "s", branchId: "b" })).messages)).toEqual([
       "user: 1",
       "assistant: one",
       "user: 2",
@@ -152,7 +152,7 @@ describe("where a run takes place", () => {
       "user: 3",
       "assistant: three",
     ]);
-    expect((await agent.loadBranch("s", "main")).messages).toHaveLength(2);
+    expect((await agent.loadBranch({ sessionId: "s", branchId: "main" })).messages).toHaveLength(2);
   });
 
   test.each([
@@ -265,7 +265,7 @@ describe("reading a run", () => {
     const { agent } = await given(["one"]);
     const run = agent.run("1", s);
     await eventsOf(run);
-    expect(() => run[Symbol.asyncIterator]()).toThrow(/read once/);
+    expect(() => run[Symbol.asyncIterator]()).toThrow(/only once/);
   });
 
   test("a result nobody looks at makes no unhandled rejection", async () => {
@@ -365,4 +365,16 @@ describe("closing an agent", () => {
 test("an agent without a model is refused at once", () => {
   expect(() => createAgent({} as never)).toThrow(/needs a model/);
   expect(() => createAgent({ model: scriptedModel([]), store: 7 as never })).toThrow(/store is/);
+});
+
+test("a hidden branch of the session does not make it ambiguous which branch a run means", async () => {
+  const { agent } = await given(["One.", "Two."]);
+  await agent.run("Hi", { sessionId: "s" }).result;
+  const [turn] = (await agent.loadBranch("s")).turns;
+  const owner = { sessionId: "s", branchId: "main", turnId: turn!.id, kind: "subagent" };
+  await agent.forkBranch("s", { newBranchId: "child", owner, visibility: "hidden" });
+  const { text } = await agent.run("Again", { sessionId: "s" }).result;
+  expect(text).toBe("Two.");
+  expect((await agent.loadBranch("s")).messages).toHaveLength(4);
+  expect((await agent.loadBranch({ sessionId: "s", branchId: "child" })).messages).toHaveLength(2);
 });

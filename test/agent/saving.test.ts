@@ -19,7 +19,7 @@ describe("how often a run writes", () => {
   test("a turn without tools is two appends", async () => {
     const { counts } = await appendsOf(["Hi."]);
     expect(counts.append).toBe(2);
-    expect([counts.claimRun, counts.releaseRun, counts.renewRun]).toEqual([undefined, undefined, undefined]);
+    expect([counts.releaseRun, counts.renewRun]).toEqual([undefined, undefined]);
   });
 
   test("an iteration with tools adds two when the results arrive together", async () => {

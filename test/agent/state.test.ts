@@ -29,7 +29,7 @@ describe("state", () => {
     const { agent, again } = await given(() => "ok", { middleware: [counting, looking] });
     await agent.run("1", main).result;
     await agent.run("2", main).result;
-    await agent.forkBranch({ ...main, newBranchId: "b" });
+    await agent.forkBranch(main, { newBranchId: "b" });
     const other = again();
     await other.run("3", { sessionId: "s", branchId: "b" }).result;
     await other.run("4", main).result;
@@ -52,8 +52,9 @@ describe("state", () => {
     await agent.run("1", main).result;
     const { messages } = await agent.loadBranch("s");
     await agent.run("2", main).result;
-    const fork = await agent.forkBranch({ ...main, from: messages[1]!.id, newBranchId: "b" });
-    const stateOn = async (branchId: string) => (await agent.loadBranch("s", branchId)).state["@count-branch"];
+    const fork = await agent.forkBranch(main, { from: messages[1]!.id, newBranchId: "b" });
+    const stateOn = async (branchId: string) =>
+      (await agent.loadBranch({ sessionId: "s", branchId })).state["@count-branch"];
     expect([await stateOn("main"), await stateOn(fork.id)]).toMatchObject([{ data: 2 }, { data: 1 }]);
   });
 
@@ -115,11 +116,15 @@ describe("state", () => {
     };
     const { agent } = await given(() => "ok", { middleware: [counting, forking] });
     await agent.run("1", main).result;
-    const fork = await agent.forkBranch({ ...main, newBranchId: "b", metadata: { mine: true } });
-    const last = (await agent.loadBranch("s", "main")).messages.at(-1)!.id;
+    const fork = await agent.forkBranch(main, { newBranchId: "b", metadata: { mine: true } });
+    const last = (await agent.loadBranch({ sessionId: "s", branchId: "main" })).messages.at(-1)!.id;
     expect(fork.metadata).toEqual({ mine: true, from: "main", at: last });
-    expect((await agent.loadBranch("s", "b")).state["@count-branch"]).toMatchObject({ data: 101 });
-    expect((await agent.loadBranch("s", "main")).state["@count-branch"]).toMatchObject({ data: 1 });
+    expect((await agent.loadBranch({ sessionId: "s", branchId: "b" })).state["@count-branch"]).toMatchObject({
+      data: 101,
+    });
+    expect((await agent.loadBranch({ sessionId: "s", branchId: "main" })).state["@count-branch"]).toMatchObject({
+      data: 1,
+    });
     expect((await agent.getSession("s")).state["@count-session"]).toMatchObject({ data: 2 });
   });
 
@@ -131,7 +136,7 @@ describe("state", () => {
       },
     };
     const { agent } = await given(() => "ok", { middleware: [forking] });
-    await Promise.all([1, 2, 3, 4, 5].map((n) => agent.forkBranch({ ...main, newBranchId: `b${n}` })));
+    await Promise.all([1, 2, 3, 4, 5].map((n) => agent.forkBranch(main, { newBranchId: `b${n}` })));
     expect((await agent.getSession("s")).state["@count-session"]).toMatchObject({ data: 5 });
   });
 
@@ -139,8 +144,8 @@ describe("state", () => {
     const { agent } = await given(["ok"], {
       middleware: [{ name: "refuses", beforeFork: () => Promise.reject(new Error("not here")) }],
     });
-    await expect(agent.forkBranch({ ...main, newBranchId: "b" })).rejects.toThrow("not here");
-    await refused(agent.loadBranch("s", "b"), "branch_not_found");
+    await expect(agent.forkBranch(main, { newBranchId: "b" })).rejects.toThrow("not here");
+    await refused(agent.loadBranch({ sessionId: "s", branchId: "b" }), "branch_not_found");
   });
 });
 

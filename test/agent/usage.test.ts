@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../src/testing/index.ts";
-import { add, adding, endless, given, s } from "./kit.ts";
+import { add, adding, endless, eventsOf, given, ofType, s } from "./kit.ts";
 
 test("usage is that of the whole turn, also of what runs before used that did not come to its end", async () => {
   const usage = { inputTokens: 3, outputTokens: 2 };
@@ -47,4 +47,21 @@ test("usage and iterations are those of the whole turn, in the result and in the
   expect({ iterations, reason }).toEqual({ iterations: 2, reason: "stop" });
   const [turn] = (await agent.loadBranch("s")).turns;
   expect(turn).toMatchObject({ iterations: 2, reason: "stop", usage: { inputTokens: 6, outputTokens: 4 } });
+});
+
+test("cache writes are summed over a turn and kept in its facts", async () => {
+  const { agent } = await given(
+    [
+      { ...adding(), usage: { inputTokens: 50, outputTokens: 1, cacheWriteTokens: 40 } },
+      { text: "Three.", usage: { inputTokens: 60, outputTokens: 2, cachedInputTokens: 40, cacheWriteTokens: 12 } },
+    ],
+    { tools: { add } },
+  );
+  const run = agent.run("Hi", s);
+  const events = await eventsOf(run);
+  const total = { inputTokens: 110, outputTokens: 3, totalTokens: 113, cachedInputTokens: 40, cacheWriteTokens: 52 };
+  expect((await run.result).usage).toEqual(total);
+  expect(ofType(events, "turn.committed")[0]?.usage).toEqual(total);
+  expect(ofType(events, "message.added")[1]?.usage).toMatchObject({ inputTokens: 50, cacheWriteTokens: 40 });
+  expect((await agent.loadBranch("s")).turns[0]?.usage).toEqual(total);
 });

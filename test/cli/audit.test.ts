@@ -50,9 +50,9 @@ test("bough audit --follow shows what comes", async () => {
 
 test.each([
   [["--url", "ftp://x"], "http:// or https://"],
-  [["--url", "http://127.0.0.1:1", "--store", "memory:"], "goes without --store"],
-  [["--token", "t"], "--token goes with --url"],
-  [["--limit", "many"], "whole number"],
+  [["--url", "http://127.0.0.1:1", "--store", "memory:"], "--url can't be combined with --store"],
+  [["--token", "t"], "--token requires --url"],
+  [["--limit", "many"], '--limit must be an integer ≥ 0, not "many".'],
 ])("bough audit %j is refused with the reason", async (words, reason) => {
   const cwd = scratch();
   await bough(cwd, "store", "migrate", "sqlite:./.bough/bough.db");

@@ -23,7 +23,7 @@ describe("bough chat in a pipe", () => {
   test("gives the answers on stdout and everything else on stderr", async () => {
     const { code, stdout, stderr } = await chat(scratch(), ["What time is it?", "Hello"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^It is \d{4}-.*Z\.\nI am a scripted stand-in: .*speaks\.\n$/);
+    expect(stdout).toMatch(/^It is \d{4}-.*Z\.\nI am a scripted demo: .*real model\.\n$/);
     expect(stderr).toMatch(/^> now \{\}\n< now \d{4}-.*Z\n$/);
   });
 
@@ -39,6 +39,27 @@ describe("bough chat in a pipe", () => {
     expect(stderr).toBe(
       "Session s, branch main.\n   1  user       A tree?\n   2  assistant  Oak.\nTrees.\nTall ones.\n",
     );
+  });
+
+  test("emits the event types that the configuration registers for all agents", async () => {
+    const cwd = scratch();
+    const root = new URL("../../dist/", import.meta.url).href;
+    const text = `import { defineEvent } from "${root}index.js";
+import { scriptedModel } from "${root}scripted/index.js";
+const schema = { "~standard": { version: 1, vendor: "own", validate: (value) => ({ value }) } };
+const orderPlaced = defineEvent({ type: "order.placed", kept: true, schema });
+const shop = { name: "shop", afterTurn: (context) => context.emit(orderPlaced, { total: 12 }) };
+export default {
+  store: "sqlite:./bough.db",
+  events: [orderPlaced],
+  agents: { a: { model: scriptedModel(["Oak."]), middleware: [shop] } },
+};
+`;
+    writeFileSync(join(cwd, "bough.config.mjs"), text);
+    const said = await chat(cwd, ["A tree?"], "--config", "bough.config.mjs", "--session", "s");
+    expect(said).toMatchObject({ code: 0, stdout: "Oak.\n" });
+    const { stdout } = await bough(cwd, "sessions", "export", "s", "--store", "sqlite:./bough.db");
+    expect(stdout).toContain("order.placed");
   });
 
   test("asks for permission, and takes the next line for the answer", async () => {
@@ -58,8 +79,8 @@ describe("bough chat in a pipe", () => {
   test("denies what nobody is there to allow, and asks again for an answer it can't read", async () => {
     const cwd = scratch();
     const { stdout, stderr } = await chat(cwd, ["Note: never", "perhaps"]);
-    expect(stderr).toContain("Say y, a or n");
-    expect(stdout).toBe("I did not do it: Nobody is there to give permission.\n");
+    expect(stderr).toContain("Answer y, a or n");
+    expect(stdout).toBe("I did not do it: No user is available to give permission.\n");
     expect(existsSync(join(cwd, ".bough/notes.md"))).toBe(false);
   });
 
@@ -88,18 +109,18 @@ describe("bough chat in a pipe", () => {
     expect(stdout).toContain(
       "  main  4 messages\n  └─ early  3 messages, forked after message 2\n*    └─ fork-1  3 messages",
     );
-    expect(stdout).toContain("Undone: 4 messages, from “What time is it?” on.");
-    expect(stdout).toContain("Nothing has been said yet.");
+    expect(stdout).toContain("Reverted 4 messages, starting with “What time is it?”.");
+    expect(stdout).toContain("There are no messages yet.");
     expect(stdout).toMatch(/\dZ {2}s\n$/);
     const again = await chat(cwd, ["/history"], "--session", "s", "--branch", "early");
     expect(again.stdout).toContain("   1  user       What time is it?");
   });
 
   test.each([
-    [["/frob"], "There is no command /frob"],
-    [["/switch main"], "Nothing has been said yet."],
-    [["Hello", "/switch nowhere"], "Which branch? There are main."],
-    [["Hello", "/fork 99"], "Message index 99 is outside 0 to 2."],
+    [["/frob"], "Unknown command: /frob"],
+    [["/switch main"], "There are no messages yet."],
+    [["Hello", "/switch nowhere"], "Name one of this session's branches: main."],
+    [["Hello", "/fork 99"], "Message index 99 must be from 0 to 2."],
     [["Hello", "/fork 1 main"], "(branch_exists)"],
     [["Hello", "/undo", "/undo"], "There is nothing to undo."],
     [["/sessions nobody"], "(session_not_found)"],
@@ -111,11 +132,11 @@ describe("bough chat in a pipe", () => {
   });
 
   test.each([
-    [["--branch", "b"], "--branch goes with --session"],
-    [["--agent", "nobody"], 'There is no agent "nobody". There are demo.'],
-    [["--token", "t"], "--token goes with --url"],
-    [["--url", "ftp://x"], "--url is an http:// or https:// URL"],
-    [["--url", "http://127.0.0.1:1", "--store", "./x"], "goes without --store"],
+    [["--branch", "b"], "--branch requires --session"],
+    [["--agent", "nobody"], 'There is no agent "nobody". Available: demo.'],
+    [["--token", "t"], "--token requires --url"],
+    [["--url", "ftp://x"], "--url must be an http:// or https:// URL"],
+    [["--url", "http://127.0.0.1:1", "--store", "./x"], "--url can't be combined with --store"],
   ])("ends with 2 for %j", async (words, sentence) => {
     const { code, stderr } = await chat(scratch(), [], ...words);
     expect(code).toBe(2);
@@ -207,7 +228,7 @@ describe("bough chat in a pipe", () => {
     await first.ended;
     const second = await chat(cwd, [], ...words);
     expect(second).toMatchObject({ code: 0 });
-    expect(second.stderr).toContain("The last turn has no end yet; it goes on.");
+    expect(second.stderr).toContain("The last turn is unfinished; resuming it.");
     expect(second.stdout).toContain("Both are done.\n");
     expect(readFileSync(join(cwd, "ledger.txt"), "utf8")).toBe("quick\nslow\n");
   });
@@ -234,7 +255,7 @@ describe("bough chat with a server", () => {
     expect({ code, stdout: stdout.split("\n")[0] }).toEqual({ code: 0, stdout: "Done: written to ./.bough/notes.md." });
     expect(stderr).toContain('? write_note asks for permission: { "text": "remote" }');
     expect(stdout).toContain("  main  4 messages\n* └─ early  3 messages, forked after message 2\n");
-    expect(stdout).toContain("Undone: 4 messages");
+    expect(stdout).toContain("Reverted 4 messages");
     expect(readFileSync(join(cwd, ".bough/notes.md"), "utf8")).toBe("- remote\n");
   });
 
@@ -271,7 +292,7 @@ describe("bough chat with a server", () => {
     talk.child.stdin.end("Do both.\n");
     await talk.says("< quick quick is done");
     first.started.child.kill("SIGKILL");
-    await talk.says("The connection is lost");
+    await talk.says("Connection lost; reconnecting");
     const second = await serveIn(cwd, { words: [...words, "--port", new URL(first.url).port] });
     const { code, stdout } = await talk.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Both are done.\n" });
@@ -306,8 +327,8 @@ describe.skipIf(!hasTerminal)("bough chat in a terminal", () => {
     talk.child.stdin.write("\u0004");
     const { code, stdout } = await talk.ended;
     expect(code).toBe(0);
-    expect(stdout).toContain("Interrupting; again to leave.");
-    expect(stdout).toContain("To go on: bough chat --session s");
+    expect(stdout).toContain("Interrupting. Press Ctrl-C again to leave.");
+    expect(stdout).toContain("To continue: bough chat --session s");
   });
 
   test("leaves at a second Ctrl-C, also when a tool hangs", async () => {

@@ -58,18 +58,18 @@ describe("bough", () => {
   );
 
   test.each([
-    [["frobnicate"], 'no command "frobnicate"'],
-    [["store", "frobnicate"], 'no command "frobnicate"; there are check, migrate, copy'],
+    [["frobnicate"], "Unknown command: bough frobnicate."],
+    [["store", "frobnicate"], "Unknown command: bough store frobnicate. Commands: check, migrate, copy."],
     [["sessions"], "needs a command"],
-    [["sessions", "ls", "--frob"], "no option --frob"],
-    [["sessions", "ls", "extra"], "one argument too many"],
-    [["sessions", "ls", "--limit", "many"], "whole number"],
+    [["sessions", "ls", "--frob"], "Unknown option: --frob."],
+    [["sessions", "ls", "extra"], 'Unexpected argument: "extra".'],
+    [["sessions", "ls", "--limit", "many"], '--limit must be an integer ≥ 0, not "many".'],
     [["sessions", "show"], "SESSION is missing"],
     [["store", "copy", "--from", "a"], "--to is missing"],
     [["store", "copy", "--from"], "--from needs a value"],
     [["sessions", "prune", "--older-than", "soon"], "such as 30d"],
-    [["sessions", "ls"], "Which store? Say --store URL or"],
-    [["store", "check"], "Which store? Say its URL or"],
+    [["sessions", "ls"], "No store was given, and ./.bough/bough.db does not exist. Pass --store URL, or"],
+    [["store", "check"], "No store was given, and ./.bough/bough.db does not exist. Pass the store's URL, or"],
   ])("ends with 2 and one sentence for %j", async (words, sentence) => {
     const { code, stdout, stderr } = await bough(scratch(), ...words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -114,9 +114,9 @@ describe("bough store", () => {
     const cwd = await withRich();
     const checked = await bough(cwd, "store", "check", url);
     expect(checked).toMatchObject({ code: 0, stderr: "" });
-    expect(checked.stdout).toMatch(/^1 session, 3 branches, \d+ facts: no problems\n$/);
+    expect(checked.stdout).toMatch(/^1 session, 4 branches, \d+ facts: no problems\n$/);
     const { stdout } = await bough(cwd, "store", "check", url, "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ ok: true, sessions: 1, branches: 3, problems: [] });
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, sessions: 1, branches: 4, problems: [] });
   });
 
   test("check and doctor list what is damaged and end with 1", async () => {
@@ -142,7 +142,7 @@ describe("bough store", () => {
     expect((await bough(cwd, "store", "migrate", "sqlite:new/a.db")).stdout).toMatch(/: created \(version \d+\)\n$/);
     expect((await bough(cwd, "store", "migrate", "sqlite:new/a.db")).stdout).toMatch(/: up to date \(version \d+\)\n$/);
     const { stdout } = await bough(cwd, "store", "migrate", "./files", "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ kind: "file", from: 0, to: 1 });
+    expect(JSON.parse(stdout)).toMatchObject({ kind: "file", from: 0, to: 2 });
   });
 });
 
@@ -171,6 +171,30 @@ describe("bough sessions", () => {
     const { code, stderr } = await bough(cwd, "sessions", "show", "nobody", "--store", url);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: .*nobody.* \(session_not_found\)\n$/);
+  });
+
+  test("show leaves hidden branches out unless all are asked for", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      await sessions.createSession("s");
+      const main = { sessionId: "s", branchId: "main" };
+      const owner = { ...main, turnId: "t", kind: "subagent" };
+      await sessions.forkBranch(main, { newBranchId: "secret", owner, visibility: "hidden" });
+      await sessions.forkBranch({ ...main, branchId: "secret" }, { newBranchId: "mine" });
+    });
+    const { stdout } = await bough(cwd, "sessions", "show", "s", "--store", url);
+    expect(stdout).toMatch(/\nmain .*\n {2}mine .*\n$/);
+    expect(stdout).not.toContain("secret");
+    const { stdout: all } = await bough(cwd, "sessions", "show", "s", "--all", "--store", url);
+    expect(all).toMatch(/\nmain .*\n {2}secret .* hidden, subagent of main\n {4}mine .*\n$/);
+    const idsIn = async (...more: string[]) => {
+      const { stdout: json } = await bough(cwd, "sessions", "show", "s", "--json", "--store", url, ...more);
+      return JSON.parse(json).branches.map(({ id }: { id: string }) => id);
+    };
+    expect([await idsIn(), await idsIn("--all")]).toEqual([
+      ["main", "mine"],
+      ["main", "secret", "mine"],
+    ]);
   });
 
   test("writes out what would steer the terminal", async () => {
@@ -209,7 +233,7 @@ describe("bough sessions", () => {
     expect(changed.stderr).toContain("hash of session");
     writeFileSync(file, stdout.slice(0, stdout.lastIndexOf('{"type":"end"')));
     const cut = await bough(cwd, "sessions", "import", "rich.jsonl", "--store", "./files");
-    expect(cut.stderr).toContain("the file was cut off");
+    expect(cut.stderr).toContain("the file is truncated");
     expect([changed.code, cut.code]).toEqual([1, 1]);
     expect((await snapshot(`${cwd}/files`)).sessions).toEqual([]);
   });
@@ -243,7 +267,7 @@ describe("bough sessions", () => {
     expect(await rm("session-1")).toMatchObject({ code: 2 });
     expect(await rm("session-1", "nobody", "--yes")).toMatchObject({ code: 1 });
     expect(await left()).toHaveLength(3);
-    expect(await rm("session-1", "session-2", "--yes")).toMatchObject({ code: 0, stdout: "Removed 2 sessions.\n" });
+    expect(await rm("session-1", "session-2", "--yes")).toMatchObject({ code: 0, stdout: "Deleted 2 sessions.\n" });
     expect(await left()).toEqual(["session-0"]);
   });
 
@@ -262,7 +286,7 @@ describe("bough sessions", () => {
     expect(await prune("--dry-run")).toMatchObject({ code: 0, stdout: "session-2\nsession-0\n" });
     expect(await prune()).toMatchObject({ code: 2 });
     expect(await snapshot(`sqlite:${cwd}/bough.db`)).toEqual(before);
-    expect(await prune("--yes")).toMatchObject({ code: 0, stdout: "Removed 2 sessions.\n" });
+    expect(await prune("--yes")).toMatchObject({ code: 0, stdout: "Deleted 2 sessions.\n" });
     expect((await snapshot(`sqlite:${cwd}/bough.db`)).sessions).toEqual(before.sessions.slice(0, 1));
   });
 });
@@ -279,7 +303,7 @@ describe("bough events tail", () => {
     expect((await tail("main", "--after", String(all.length - 2))).stdout.trim().split("\n")).toHaveLength(2);
     const { stdout } = await tail("fork");
     expect(stdout).toMatch(/ {5}\d {2}2023-.*Z {2}branch\.forked /);
-    expect((await tail()).stderr).toContain("say which one");
+    expect((await tail()).stderr).toContain("specify one");
     expect((await tail("main", "--after", "0")).stdout).toMatch(
       /message\.added {9}\{"role":"user","content":"Question 0/,
     );
@@ -359,6 +383,6 @@ describe("bough interactions", () => {
       { interactionId: "one", answer: { approved: true, choice: "once" }, by: "ann" },
       { interactionId: "two", answer: { answer: "the larch" } },
     ]);
-    expect((await bough(cwd, "interactions", "ls", ...store)).stderr).toContain("Nothing waits for an answer.");
+    expect((await bough(cwd, "interactions", "ls", ...store)).stderr).toContain("No open questions.");
   });
 });

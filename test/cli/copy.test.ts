@@ -28,7 +28,7 @@ describe("bough store copy", () => {
 
     expect(there).toMatchObject({ code: 0 });
     expect(there.stdout).toMatch(
-      /^Copied and verified: 3 sessions, 7 branches, \d+ facts, 2 checkpoints, 4 contents\.\n$/,
+      /^Copied and verified: 3 sessions, 9 branches, \d+ facts, 2 checkpoints, 4 contents\.\n$/,
     );
     expect(back).toMatchObject({ code: 0 });
     expect(withoutRuns(await snapshot(`${cwd}/files`))).toEqual(withoutRuns(before));
@@ -135,7 +135,7 @@ describe("bough store copy", () => {
     const refused = await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", "sqlite:b.db");
 
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain('Session "plain" is already in the target and differs');
+    expect(refused.stderr).toContain('Session "plain" already exists in the target and differs');
     expect(refused.stderr).toContain(why);
     expect(await snapshot(`sqlite:${cwd}/b.db`)).toEqual(before);
   });
@@ -149,7 +149,7 @@ describe("bough store copy", () => {
     });
     const refused = await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", "./files");
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain('A run works on session "busy"');
+    expect(refused.stderr).toContain('Session "busy" has an active run on branch');
   });
 
   test("refuses to copy a store onto itself, from memory, and from where there is none", async () => {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createAgent, defineTool, openSessions } from "../../src/index.ts";
+import { createAgent, defineTool, type Middleware, openSessions } from "../../src/index.ts";
 import type { Store } from "../../src/log/store.ts";
 import { checkLogs, scriptedModel } from "../../src/testing/index.ts";
 import { bough, fill, fillRich, inStore, scratch, snapshot } from "./kit.ts";
@@ -75,7 +75,7 @@ describe("a session of somebody else's", () => {
       expect(await checkLogs(store)).toEqual([]);
       expect(await agent.recover()).toEqual([]);
       await expect(agent.run(undefined, main).result).rejects.toMatchObject({ code: "nothing_to_resume" });
-      const { turns, messages } = await agent.loadBranch("s", "main");
+      const { turns, messages } = await agent.loadBranch({ sessionId: "s", branchId: "main" });
       expect(turns.at(-1)).toMatchObject({ status: "interrupted", reason: "imported" });
       expect(messages.at(-1)).toMatchObject({ role: "tool" });
       expect((await agent.listBranches("s")).map(({ openTurnId }) => openTurnId)).toEqual(Array(4).fill(undefined));
@@ -100,6 +100,72 @@ describe("a session of somebody else's", () => {
     });
   });
 
+  test("goes on with --trust as its turn was asked, on another store, and without it not at all", async () => {
+    const cwd = scratch();
+    const question = defineTool({ input: z.object({}), execute: (_input, context) => context.ask("Go on?") });
+    const seen: unknown[] = [];
+    const agentOn = (store: Store) => {
+      const model = scriptedModel((prompt) =>
+        prompt.at(-1)!.role === "tool" ? '{"sum":3}' : { calls: [{ name: "question", input: {} }] },
+      );
+      const noting: Middleware = {
+        name: "noting",
+        beforeToolCall: ({ context, identity, by, metadata }) => void seen.push({ context, identity, by, metadata }),
+      };
+      const context = z.object({ plan: z.string() });
+      const options = { id: "helper", models: { fast: model }, model: scriptedModel([]), context };
+      return { model, agent: createAgent({ ...options, tools: { question }, middleware: [noting], store }) };
+    };
+    const asked = {
+      config: { model: "fast", temperature: 0.25, addInstructions: "Be brief.", limits: { iterations: 3 } },
+      output: { schema: z.object({ sum: z.number() }), mode: "native" as const },
+      context: { plan: "free" },
+      identity: { tenant: "acme", user: "ann", scopes: ["run"] },
+      by: "ann",
+      metadata: { ticket: 7 },
+    };
+    const passing = ["abortSignal", "id", "createdAt", "turnId", "toolCallId"];
+    const lasting = (key: string, value: unknown) => (passing.includes(key) ? undefined : value);
+    /** The calls of a model, without what only this run of it has. */
+    const calls = ({ model }: ReturnType<typeof agentOn>) =>
+      model.calls.map((call) => JSON.parse(JSON.stringify(call, lasting)));
+    const whole = await inStore(`sqlite:${cwd}/whole.db`, async (store) => {
+      const made = agentOn(store);
+      await made.agent.createSession("s");
+      const run = made.agent.run("go", { ...main, ...asked });
+      for await (const event of run) {
+        if (event.type === "interaction.opened") await run.respond(event.id, { answer: "yes" });
+      }
+      expect(await run.result).toMatchObject({ status: "completed", output: { sum: 3 } });
+      return calls(made);
+    });
+    const first = await inStore(`sqlite:${cwd}/a.db`, async (store) => {
+      const made = agentOn(store);
+      await made.agent.createSession("s");
+      await made.agent.run("go", { ...main, ...asked, questions: "park" }).result;
+      return calls(made);
+    });
+    seen.length = 0;
+    await bough(cwd, "sessions", "export", "s", "--store", "sqlite:a.db", "-o", "s.jsonl");
+    const trusted = await bough(cwd, "sessions", "import", "s.jsonl", "--store", "./files", "--trust");
+    expect(trusted.code).toBe(0);
+    await inStore(`${cwd}/files`, async (store) => {
+      const made = agentOn(store);
+      const [open] = (await made.agent.listInteractions()).interactions;
+      const run = await made.agent.respond(main, open!.id, { answer: "yes" });
+      expect(await run!.result).toMatchObject({ status: "completed", output: { sum: 3 } });
+      expect([...first, ...calls(made)]).toEqual(whole);
+      const { context, identity, by, metadata } = asked;
+      expect(seen).toEqual([{ context, identity, by, metadata }]);
+    });
+    await bough(cwd, "sessions", "import", "s.jsonl", "--store", "sqlite:untrusted.db");
+    await inStore(`sqlite:${cwd}/untrusted.db`, async (store) => {
+      const { agent } = agentOn(store);
+      expect((await agent.listInteractions()).interactions).toEqual([]);
+      expect(await agent.recover()).toEqual([]);
+    });
+  });
+
   test("keeps all that is closed, and is the same when it is imported again", async () => {
     const cwd = scratch();
     await fill(`sqlite:${cwd}/a.db`, (sessions, tick) => fillRich(sessions, tick, "rich"));
@@ -113,7 +179,28 @@ describe("a session of somebody else's", () => {
     const [main, ...others] = logs(after);
     expect(main!.slice(0, -1)).toEqual(logs(before)[0]);
     expect(others).toEqual(logs(before).slice(1));
+    const rows = ({ sessions }: typeof before) => sessions[0]!.branches.map(({ record }) => record.header);
+    expect(rows(after).at(-1)).toMatchObject({ visibility: "hidden", owner: { kind: "subagent", branchId: "main" } });
+    expect(rows(after).slice(1)).toEqual(rows(before).slice(1));
     expect(after.sessions[0]!.record).toEqual(before.sessions[0]!.record);
+  });
+
+  test.each([
+    ["hides a branch", { visibility: "hidden" }],
+    ["gives it an owner", { owner: { sessionId: "other", branchId: "main", turnId: "t", kind: "subagent" } }],
+  ])("is refused when the row alone %s, before anything is written", async (_, header) => {
+    const cwd = scratch();
+    await inStore(`sqlite:${cwd}/a.db`, async (store) => {
+      const sessions = await openSessions(store);
+      await sessions.createSession("s");
+      const fact = { id: "x", data: '{"type":"state.changed","at":1,"set":{"a":1}}' };
+      await store.append(main, [fact], { header });
+    });
+    await bough(cwd, "sessions", "export", "s", "--store", "sqlite:a.db", "-o", "s.jsonl");
+    const refused = await bough(cwd, "sessions", "import", "s.jsonl", "--store", "./files");
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("its row and its facts name different owners");
+    expect((await snapshot(`${cwd}/files`)).sessions).toEqual([]);
   });
 
   test("is refused when a branch of it can't be read, before anything is written", async () => {

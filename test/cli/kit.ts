@@ -136,25 +136,29 @@ export async function fillRich(sessions: Sessions, tick: () => void, sessionId: 
     name: "a b",
   });
   tick();
-  const { messages } = await sessions.loadBranch(sessionId, "main");
-  await sessions.forkBranch({ ...main, from: messages[1]!.id, newBranchId: "fork" });
+  const { messages } = await sessions.loadBranch({ sessionId, branchId: "main" });
+  await sessions.forkBranch(main, { from: messages[1]!.id, newBranchId: "fork" });
   tick();
   await sessions.appendTurn({ sessionId, branchId: "fork" }, [{ role: "user", content: "On the fork" }]);
   tick();
-  await sessions.forkBranch({ sessionId, branchId: "fork", newBranchId: "fork of the fork" });
+  await sessions.forkBranch({ sessionId, branchId: "fork" }, { newBranchId: "fork of the fork" });
   tick();
   await sessions.putContent({ sessionId, branchId: "fork" }, { bytes: new Uint8Array([1]), mediaType: "text/plain" });
   tick();
   await sessions.createBranch(sessionId, { branchId: "doomed" });
   tick();
-  await sessions.revertBranch({ ...main, to: messages[3]!.id });
+  const owner = { ...main, turnId: "t", callId: "c", kind: "subagent" };
+  await sessions.forkBranch(main, { newBranchId: "child", owner, visibility: "hidden" });
+  await sessions.appendTurn({ sessionId, branchId: "child" }, [{ role: "user", content: "The child's task" }]);
+  tick();
+  await sessions.revertBranch(main, { to: messages[3]!.id });
   tick();
   const writer = await sessions.beginTurn(main, "Left open");
   await writer.release();
   tick();
   for (let i = 2; i < 5; i++) await sessions.updateSession(sessionId, { state: { step: i } });
   tick();
-  await sessions.deleteBranch(sessionId, "doomed");
+  await sessions.deleteBranch({ sessionId, branchId: "doomed" });
 }
 
 /** Many plain sessions, each with a fork, so that a copy takes a while. */
@@ -169,7 +173,7 @@ export async function fillMany(url: string, many: number): Promise<void> {
         { role: "assistant", content: "Hello." },
       ]);
       tick();
-      await sessions.forkBranch({ sessionId, branchId: "main", newBranchId: "fork" });
+      await sessions.forkBranch({ sessionId, branchId: "main" }, { newBranchId: "fork" });
     }
   });
 }

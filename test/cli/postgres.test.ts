@@ -31,12 +31,12 @@ describe("bough on PostgreSQL", () => {
     const url = new URL(server.url);
     url.password = "S3cretPw";
     const { child, ended, says } = startInTerminal(scratch(), ["chat", "--store", url.href], noKeys);
-    await says("/help lists commands");
+    await says("/help lists the commands");
     child.stdin.write("Hello\r");
     await says("I am a scripted");
     child.stdin.write("\u0004");
     const { stdout } = await ended;
-    expect(stdout).toContain("To go on: bough chat --store ");
+    expect(stdout).toContain("To continue: bough chat --store ");
     expect(stdout).not.toContain("S3cretPw");
   });
 

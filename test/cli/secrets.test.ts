@@ -13,8 +13,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { visible } from "../../src/chat/text.ts";
 import { shownWords } from "../../src/cli/process-title.ts";
-import { toJson, visible } from "../../src/cli/terminal.ts";
+import { toJson } from "../../src/cli/terminal.ts";
 import { bough, boughWith, fill, hasTerminal, scratch, start, startInTerminal } from "./kit.ts";
 import { noKeys, serveIn } from "./serving.ts";
 
@@ -30,15 +31,15 @@ describe("the token", () => {
     expect(readFileSync(file, "utf8")).toBe(token);
     if (hasModes) expect([modeOf(file), modeOf(join(cwd, ".bough"))]).toEqual(["600", "700"]);
     const chat = await boughWith(cwd, { env: noKeys, input: "Hello\n" }, "chat", "--url", url);
-    expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining("scripted stand-in") });
+    expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining("scripted demo") });
     const elsewhere = await boughWith(scratch(), { env: noKeys, input: "Hello\n" }, "chat", "--url", url);
     expect(elsewhere.code).toBe(1);
     const told = await boughWith(scratch(), { env: { ...noKeys, BOUGH_TOKEN: token } }, "chat", "--url", url);
     expect(told.code).toBe(0);
     started.child.kill("SIGTERM");
     const { stdout } = await started.ended;
-    expect(stdout).toContain(`Chat     npx bough chat --url ${url}`);
-    expect(stdout).toMatch(/Token {4}\.bough\/token-\d+, where chat finds it/);
+    expect(stdout).toContain(`Chat     npx bough chat --url ${url}\n`);
+    expect(stdout).toMatch(/Token {4}in \.bough\/token-\d+;/);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -159,11 +160,11 @@ describe("a password in the URL of a store", () => {
   test.runIf(hasTerminal)("is not in the words by which a chat is gone on with", async () => {
     const cwd = scratch();
     const { child, ended, says } = startInTerminal(cwd, ["chat", "--store", "sqlite:./own.db"], noKeys);
-    await says("/help lists commands");
+    await says("/help lists the commands");
     child.stdin.write("Hello\r");
     await says("I am a scripted");
     child.stdin.write("\u0004");
-    expect((await ended).stdout).toContain("To go on: bough chat --store sqlite:./own.db --session ");
+    expect((await ended).stdout).toContain("To continue: bough chat --store sqlite:./own.db --session ");
   });
 });
 
@@ -222,8 +223,8 @@ describe.runIf(hasModes)("doctor", () => {
     chmodSync(join(cwd, ".bough"), 0o755);
     const { stdout, code } = await bough(cwd, "doctor");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/warn {2}Files +\.bough is not its owner's alone \(mode 755\)/);
-    expect(stdout).toMatch(/warn {2}Files +\.bough\/bough\.db is not its owner's alone \(mode 644\)/);
+    expect(stdout).toMatch(/warn {2}Files +\.bough is accessible to other users \(mode 755\)/);
+    expect(stdout).toMatch(/warn {2}Files +\.bough\/bough\.db is accessible to other users \(mode 644\)/);
     expect(stdout).toContain("chmod 600 .bough/bough.db");
   });
 

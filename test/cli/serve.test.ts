@@ -15,7 +15,7 @@ describe("bough serve", () => {
     const { code, stdout, stderr } = await started.ended;
     expect(code).toBe(0);
     expect(stdout.split(token).length - 1).toBe(1);
-    expect(stdout).toContain("a scripted stand-in, no model (no ANTHROPIC_API_KEY, no OPENAI_API_KEY)");
+    expect(stdout).toContain("a scripted demo, not a model (no ANTHROPIC_API_KEY, no OPENAI_API_KEY)");
     expect(stdout).toContain("sqlite:./.bough/bough.db");
     expect(stderr).toContain("Stopped.");
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -68,22 +68,22 @@ describe("bough serve", () => {
     const { url } = await serveIn(scratch());
     const { code, stderr } = await bough(scratch(), "serve", "--port", new URL(url).port);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^error: Port \d+ is taken, perhaps by another bough serve\. Say --port N/);
+    expect(stderr).toMatch(/^error: Port \d+ is in use, perhaps by another bough serve\. Choose another with --port N/);
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
   test("warns when it listens beyond this machine, and answers there to its own names only", async () => {
     const { url, token, started } = await serveIn(scratch(), { words: ["--host", "0.0.0.0"] });
-    await started.says("warning: It listens to every network");
+    await started.says("warning: The server listens on all networks");
     const headers = { authorization: `Bearer ${token}` };
     expect((await fetch(`${url}/health`, { headers })).status).toBe(200);
   });
 
   test.each([
-    [["serve", "--port", "99999"], "at most 65535"],
-    [["serve", "--port", "many"], "whole number"],
+    [["serve", "--port", "99999"], "--port must be an integer from 0 to 65535."],
+    [["serve", "--port", "many"], '--port must be an integer ≥ 0, not "many".'],
     [["serve", "--token", "short"], "at least 16 characters"],
-    [["serve", "--config", "none.ts"], "no configuration file none.ts"],
+    [["serve", "--config", "none.ts"], "The configuration file none.ts does not exist."],
     [["serve", "--host", "203.0.113.77", "--port", "0"], 'no address "203.0.113.77"'],
   ])("ends with 2 and one sentence for %j", async (words, sentence) => {
     const { code, stdout, stderr } = await bough(scratch(), ...words);
@@ -107,7 +107,7 @@ describe("bough serve", () => {
     await first.started.ended;
 
     const second = await serveIn(cwd, { words });
-    await second.started.says("A run was cut off and will be taken up.");
+    await second.started.says("Resuming 1 interrupted run.");
     await second.until(async () => (await second.ask("GET", `${scope}/state`)).body.openTurn === undefined);
 
     const { messages } = (await second.ask("GET", `${scope}/state`)).body;
@@ -117,7 +117,7 @@ describe("bough serve", () => {
 
   test("stops when the shell that npm has started it with is gone", async () => {
     const started = startByShell(scratch(), ["serve", "--port", "0"], noKeys);
-    await started.says("Ctrl-C stops it.");
+    await started.says("Press Ctrl-C to stop.");
     started.child.kill("SIGTERM");
     // The pipes stay open until the server itself has ended.
     expect((await started.ended).stderr).toContain("Stopped.");
@@ -141,7 +141,7 @@ describe("bough serve", () => {
     await first.ask("POST", "/sessions", { sessionId: "s" });
     await first.ask("POST", "/agents/worker/sessions/s/branches/main/inputs", { input: "Do both." });
     first.started.child.kill("SIGTERM");
-    await first.started.says("Stopping:");
+    await first.started.says("Stopping.");
     const again = setInterval(() => first.started.child.kill("SIGTERM"), 100);
     const { code } = await first.started.ended;
     clearInterval(again);
@@ -161,7 +161,7 @@ describe("bough serve", () => {
     first.started.child.kill("SIGTERM");
     const { code, stderr } = await first.started.ended;
     expect(code).toBe(0);
-    expect(stderr).toContain("Stopping: runs have 10 s to end");
+    expect(stderr).toContain("Stopping. Runs have 10 s to finish.");
     const { stdout } = await bough(cwd, "events", "tail", "s", "main", "--json");
     expect(JSON.parse(stdout.trim().split("\n").at(-1)!)).toMatchObject({ type: "turn.committed" });
   });
@@ -198,6 +198,43 @@ describe("bough.config", () => {
     expect(existsSync(join(cwd, "own.db"))).toBe(true);
   });
 
+  test("has models and a context of agents, and what clients may set", async () => {
+    const config = `
+      import { scriptedModel } from "bough/scripted";
+      const context = { "~standard": { version: 1, vendor: "x", validate: (value) => ({ value }) } };
+      const models = { other: scriptedModel(() => "From the other.") };
+      const helper = { model: scriptedModel(() => "Hello."), models, context };
+      export default { store: "memory:", allowConfig: ["model"], agents: { helper } };
+    `;
+    const { ask, until } = await serveIn(project({ "bough.config.mjs": config }));
+    const path = "/agents/helper/sessions/s/branches/main";
+    await ask("POST", "/sessions", { sessionId: "s" });
+    const asked = { input: "Hi", config: { model: "other" }, context: { plan: "free" } };
+    expect((await ask("POST", `${path}/inputs`, asked)).status).toBe(202);
+    await until(async () => (await ask("GET", `${path}/state`)).body.messages.length === 2);
+    const { messages } = (await ask("GET", `${path}/state`)).body;
+    expect(messages[1].content[0].text).toBe("From the other.");
+  });
+
+  test("may leave agents to a function and a default", async () => {
+    const config = `
+      import { scriptedModel } from "bough/scripted";
+      export default {
+        store: "memory:",
+        resolveAgent: async (id) => id.startsWith("team-") ? { name: id, model: scriptedModel(() => "Team.") } : undefined,
+        defaultAgent: () => ({ name: "Anybody", model: scriptedModel(() => "Default.") }),
+      };
+    `;
+    const cwd = project({ "bough.config.mjs": config });
+    const { ask, started } = await serveIn(cwd);
+    await started.says("for every other id");
+    expect((await ask("GET", "/agents/team-a")).body).toEqual({ id: "team-a", name: "team-a", source: "code" });
+    expect((await ask("GET", "/agents/x")).body).toEqual({ id: "x", name: "Anybody", source: "code" });
+    const say = (id: string) => boughWith(cwd, { env: noKeys, input: "Hi\n" }, "chat", "--agent", id);
+    expect((await say("team-b")).stdout).toBe("Team.\n");
+    expect((await say("x")).stdout).toBe("Default.\n");
+  });
+
   test("is read from JSON, which names models", async () => {
     const config = { agents: { helper: { model: "openai/gpt-5-mini", instructions: "Be brief." } } };
     const { ask } = await serveIn(project({ "bough.config.json": JSON.stringify(config) }));
@@ -207,27 +244,37 @@ describe("bough.config", () => {
   test.each([
     ["bough.config.json", "{", "bough.config.json can't be loaded: "],
     ["bough.config.json", "[]", "bough.config.json: agents is missing."],
-    ["bough.config.json", '{"agnets":{}}', "bough.config.json: there is no setting agnets; there are "],
-    ["bough.config.json", '{"agents":{}}', "bough.config.json: agents has none"],
+    ["bough.config.json", '{"agnets":{}}', "bough.config.json: unknown setting agnets. Known settings: "],
+    ["bough.config.json", '{"agents":{}}', "bough.config.json: agents is empty"],
+    ["bough.config.json", '{"defaultAgent":{}}', "bough.config.json: defaultAgent.model is missing."],
+    ["bough.config.mjs", "export default { resolveAgent: 1 };", "bough.config.mjs: resolveAgent must be a function"],
     ["bough.config.json", '{"agents":{"a":{}}}', "bough.config.json: agents.a.model is missing."],
-    ["bough.config.json", '{"agents":{"a":{"model":7}}}', "bough.config.json: agents.a.model is not right"],
-    ["bough.config.json", '{"agents":{"a":{"model":"x/y","tools":[]}}}', "there is no setting agents.a.tools"],
-    ["bough.config.json", '{"agents":{"a":{"model":"nobody/x"}}}', 'agents.a: There is no provider "nobody"'],
-    ["bough.config.json", '{"agents":{"a/b":{"model":"x/y"}}}', '"a/b" can\'t be the id of an agent'],
-    ["bough.config.json", '{"port":"x","agents":{"a":{"model":"openai/y"}}}', "bough.config.json: port is a number."],
+    ["bough.config.json", '{"agents":{"a":{"model":7}}}', "bough.config.json: agents.a.model is invalid"],
+    ["bough.config.json", '{"agents":{"a":{"model":"x/y","tools":[]}}}', "unknown setting agents.a.tools"],
+    ["bough.config.json", '{"agents":{"a":{"model":"nobody/x"}}}', 'agents.a: Unknown provider "nobody"'],
+    ["bough.config.json", '{"agents":{"a/b":{"model":"x/y"}}}', '"a/b" is not a valid agent id'],
+    [
+      "bough.config.json",
+      '{"port":"x","agents":{"a":{"model":"openai/y"}}}',
+      "bough.config.json: port must be an integer from 0 to 65535.",
+    ],
     [
       "bough.config.mjs",
       "export default { agents: { a: { model: {} } } };",
-      "agents.a: The model is no AI SDK language",
+      "agents.a: The model is not an AI SDK language",
     ],
     ["bough.config.mjs", "export const x = 1;", "bough.config.mjs has no default export"],
     ["bough.config.mjs", "throw new Error('no luck');", "bough.config.mjs can't be loaded: no luck"],
     ["bough.config.mjs", "throw new Error('no\\n  luck');", "bough.config.mjs can't be loaded: no luck"],
-    ["bough.config.mjs", "export default { agents: { a: () => null } };", "bough.config.mjs: agents.a is an object."],
+    [
+      "bough.config.mjs",
+      "export default { agents: { a: () => null } };",
+      "bough.config.mjs: agents.a must be an object.",
+    ],
     [
       "bough.config.mjs",
       "export default { agents: { a: { model: {}, store: './x' } } };",
-      "bough.config.mjs: there is no setting agents.a.store",
+      "bough.config.mjs: unknown setting agents.a.store",
     ],
     [
       "bough.config.mjs",
@@ -253,19 +300,24 @@ describe("bough.config", () => {
     const identity = 'request.headers.get("x-api-key") === "ada" ? { tenant: "t", scopes: ["read"] } : undefined';
     const text = code("").replace("agents:", `auth: (request) => (${identity}), agents:`);
     const cwd = project({ "bough.config.mjs": text });
-    const { url, token } = await serveIn(cwd);
+    const { url, token, started } = await serveIn(cwd);
     expect(token).toBe("");
+    await started.says(`Chat     npx bough chat --url ${url}\n`);
+    await started.says("Token    set BOUGH_TOKEN for chat\n");
     expect((await fetch(`${url}/agents`)).status).toBe(401);
     expect((await fetch(`${url}/agents`, { headers: { "x-api-key": "ada" } })).status).toBe(200);
     const refused = await bough(cwd, "serve", "--token", "0123456789abcdef");
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--token lets nobody in") });
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--token has no effect, because bough.config.mjs sets auth."),
+    });
   });
 
   test("of two kinds is refused until one is named", async () => {
     const cwd = project({ "bough.config.json": "{}", "bough.config.js": "" });
     const { code, stderr } = await bough(cwd, "serve");
     expect(code).toBe(2);
-    expect(stderr).toContain("There are bough.config.js and bough.config.json; say which with --config FILE.");
+    expect(stderr).toContain("Found bough.config.js and bough.config.json. Choose one with --config FILE.");
   });
 
   test("a missing provider package is told at the start, with what to install", async () => {
@@ -279,7 +331,7 @@ describe("bough.config", () => {
     const cwd = project({});
     const env = { OPENAI_API_KEY: "none" };
     const { started } = await serveIn(cwd, { env });
-    await started.says("openai/gpt-5-mini, since there is OPENAI_API_KEY");
+    await started.says("openai/gpt-5-mini (OPENAI_API_KEY is set)");
     expect((await boughWith(cwd, { env, input: "" }, "chat")).code).toBe(0);
   });
 });

@@ -27,7 +27,7 @@ export async function serveIn(
   started.child.stdout.on("data", (text: string) => {
     said += text;
   });
-  await started.says("Ctrl-C stops it.");
+  await started.says("Press Ctrl-C to stop.");
   const [, url = "", token = ""] = /Open +(http:\/\/[^/\s]+)(?:\/#token=(\S+))?/.exec(said) ?? [];
   return {
     started,

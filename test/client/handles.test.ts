@@ -5,6 +5,7 @@ import { isRemoteError } from "../../src/client/index.ts";
 import { textOf } from "../../src/events/index.ts";
 import { storedChoices } from "../../src/projection/permissions.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
+import { openSessions } from "../../src/sessions/index.ts";
 import { routes } from "../../src/wire/index.ts";
 import { given, held, until } from "../server/kit.ts";
 import { clientOf } from "./kit.ts";
@@ -29,19 +30,45 @@ test("sessions: created, listed, searched, changed, deleted", async () => {
   await expect(client.getSession("ü 1")).rejects.toSatisfy(refused("session_not_found"));
 });
 
+test("branches: hidden ones are listed when all are asked for, read and forked, never written", async () => {
+  const g = await given(["One.", "Two."]);
+  const client = await clientOf(g);
+  const main = client.branch(scope);
+  await main.submit("Hi");
+  await until(async () => (await main.state()).openTurn === undefined);
+  const sessions = await openSessions(g.store);
+  const ref = { sessionId: "s", branchId: "main" };
+  const owner = { ...ref, turnId: "t", kind: "subagent" };
+  await sessions.forkBranch(ref, { newBranchId: "h", owner, visibility: "hidden" });
+  const ids = (branches: readonly { id: string }[]) => branches.map(({ id }) => id);
+  const all = { visibility: "all" } as const;
+  expect(ids(await client.listBranches("s"))).toEqual(["main"]);
+  expect(ids(await client.listBranches("s", all))).toEqual(["main", "h"]);
+  expect(ids((await client.branchPage("s", { limit: 5, ...all })).branches)).toEqual(["main", "h"]);
+  expect((await client.tree("s")).map(({ forks }) => ids(forks))).toEqual([[]]);
+  expect((await client.tree("s", all)).map(({ forks }) => ids(forks))).toEqual([["h"]]);
+  const hidden = client.branch({ ...scope, branchId: "h" });
+  expect(await hidden.get()).toMatchObject({ owner, visibility: "hidden" });
+  expect((await hidden.state()).messages).toHaveLength(2);
+  await expect(hidden.submit("Mine")).rejects.toSatisfy(refused("branch_hidden"));
+  await expect(hidden.delete()).rejects.toSatisfy(refused("branch_hidden"));
+  expect(await (await hidden.fork({ newBranchId: "f" })).get()).toMatchObject({ id: "f", ancestors: ["main"] });
+  expect(ids(await client.listBranches("s"))).toEqual(["main", "f"]);
+});
+
 test("branches: forked, placed, renamed, reverted, deleted", async () => {
   const g = await given(["One.", "Two."]);
   const client = await clientOf(g);
-  const main = client.open(scope);
+  const main = client.branch(scope);
   for (const input of ["Hi", "Again"]) {
     await main.submit(input);
     await until(async () => (await main.state()).openTurn === undefined);
   }
   const { messages } = await main.state();
-  const fork = await main.fork({ from: messages[1]!.id, newBranchId: "f", name: "Formal" });
+  const fork = await (await main.fork({ from: messages[1]!.id, newBranchId: "f", name: "Formal" })).get();
   expect(fork).toMatchObject({ id: "f", forkedFrom: "main", forkedAtMessageId: messages[1]!.id, messageCount: 2 });
   expect((await main.siblings()).map(({ id }) => id)).toEqual(["main"]);
-  const formal = client.open({ ...scope, branchId: "f" });
+  const formal = client.branch({ ...scope, branchId: "f" });
   expect((await formal.siblings()).map(({ id }) => id)).toEqual(["main", "f"]);
   expect(await formal.update({ name: null, tags: ["x"] })).toMatchObject({ tags: ["x"] });
   expect((await formal.get()).name).toBeUndefined();
@@ -58,16 +85,16 @@ test("branches: forked, placed, renamed, reverted, deleted", async () => {
     ["free", 0],
   ]);
   expect(await main.revert({ to: messages[1]!.id })).toMatchObject({ messageCount: 2 });
-  await client.open({ ...scope, branchId: "g" }).delete();
+  await client.branch({ ...scope, branchId: "g" }).delete();
   await expect(main.delete()).rejects.toSatisfy(refused("branch_protected"));
-  await expect(client.open({ ...scope, branchId: "g" }).get()).rejects.toSatisfy(refused("branch_not_found"));
+  await expect(client.branch({ ...scope, branchId: "g" }).get()).rejects.toSatisfy(refused("branch_not_found"));
 });
 
 describe("runs", () => {
   test("started, told apart, interrupted if it is the one that is meant", async () => {
     const model = held();
     const client = await clientOf(await given(model.script));
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const { runId, inputId } = await branch.submit("Hi", { metadata: { from: "test" }, config: { temperature: 0 } });
     await expect(branch.submit("Me too")).rejects.toMatchObject({ code: "run_active", data: { runId } });
     expect(await branch.activeRun()).toMatchObject({ runId, status: "active" });
@@ -84,7 +111,7 @@ describe("runs", () => {
 
   test("of many that say the same with one key, one happens", async () => {
     const client = await clientOf(await given(() => "Yes."));
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const answers = await Promise.all(Array.from({ length: 8 }, () => branch.submit("Once", { key: "k" })));
     expect(new Set(answers.map(({ runId }) => runId)).size).toBe(1);
     await expect(branch.submit("Else", { key: "k" })).rejects.toSatisfy(refused("idempotency_conflict"));
@@ -94,33 +121,34 @@ describe("runs", () => {
 
   test("take parts and files that were uploaded", async () => {
     const client = await clientOf(await given(["Seen."]));
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
-    const content = await branch.putContent(bytes, { name: "ä b.png" });
+    const content = await branch.content.put(bytes, { name: "ä b.png" });
     expect(content).toMatchObject({ name: "ä b.png", size: bytes.length, mediaType: "image/png" });
-    expect((await branch.listContent()).map(({ id }) => id)).toEqual([content.id]);
-    expect(new Uint8Array(await (await branch.getContent(content.id)).arrayBuffer())).toEqual(bytes);
+    expect((await branch.content.list()).map(({ id }) => id)).toEqual([content.id]);
+    expect(new Uint8Array(await (await branch.content.get(content.id)).arrayBuffer())).toEqual(bytes);
     const file = { type: "file", data: content.uri, mediaType: content.mediaType } as const;
     await branch.submit([{ type: "text", text: "Look" }, file]);
     await until(async () => (await branch.state()).openTurn === undefined);
-    await branch.deleteContent(content.id);
-    await expect(branch.deleteContent(content.id)).rejects.toSatisfy(refused("content_not_found"));
+    await branch.content.delete(content.id);
+    await expect(branch.content.delete(content.id)).rejects.toSatisfy(refused("content_not_found"));
   });
 });
 
 test("checkpoints: saved, listed, looked at, forked, reverted to", async () => {
   const client = await clientOf(await given(["One.", "Two."]));
-  const branch = client.open(scope);
+  const branch = client.branch(scope);
   await branch.submit("Hi");
   await until(async () => (await branch.state()).openTurn === undefined);
-  await branch.saveCheckpoint({ checkpointId: "c", label: "first" });
+  await branch.checkpoints.save({ checkpointId: "c", label: "first" });
   await branch.submit("Again");
   await until(async () => (await branch.state()).openTurn === undefined);
-  expect((await branch.listCheckpoints()).map(({ id, label }) => [id, label])).toContainEqual(["c", "first"]);
-  expect((await branch.loadCheckpoint("c")).messages).toHaveLength(2);
-  expect(await branch.forkCheckpoint("c", { newBranchId: "then" })).toMatchObject({ id: "then", messageCount: 2 });
-  expect(await branch.revertCheckpoint("c")).toMatchObject({ messageCount: 2 });
-  await expect(branch.loadCheckpoint("d")).rejects.toSatisfy(refused("checkpoint_not_found"));
+  expect((await branch.checkpoints.list()).map(({ id, label }) => [id, label])).toContainEqual(["c", "first"]);
+  expect((await branch.checkpoints.load("c")).messages).toHaveLength(2);
+  const then = await branch.checkpoints.fork("c", { newBranchId: "then" });
+  expect(await then.get()).toMatchObject({ id: "then", messageCount: 2 });
+  expect(await branch.checkpoints.revert("c")).toMatchObject({ messageCount: 2 });
+  await expect(branch.checkpoints.load("d")).rejects.toSatisfy(refused("checkpoint_not_found"));
 });
 
 test("remembered permissions: listed, revoked", async () => {
@@ -174,12 +202,13 @@ test("every route that is not about the server itself has a method", async () =>
       return Promise.resolve(Response.json({ branches: [], events: [] }));
     }) as unknown as typeof fetch,
   });
-  const b = client.open({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });
+  const b = client.branch({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });
   await client.createSession();
   await client.listSessions();
   await client.listSessions({ metadata: {} });
   await client.listInteractions();
   await client.getSession(":sessionId");
+  await client.ensureSession(":sessionId");
   await client.updateSession(":sessionId", { metadata: {} });
   await client.deleteSession(":sessionId");
   await client.tree(":sessionId");
@@ -192,9 +221,9 @@ test("every route that is not about the server itself has a method", async () =>
   await client.deleteAgent(":agentId");
   await Promise.all([client.listPermissions(":sessionId"), client.revokePermission(":sessionId", { tool: ":tool" })]);
   await Promise.all([b.get(), b.fork(), b.update({}), b.delete(), b.revert({}), b.events(), b.siblings(), b.runs()]);
-  await Promise.all([b.listCheckpoints(), b.saveCheckpoint(), b.loadCheckpoint(":checkpointId")]);
-  await Promise.all([b.forkCheckpoint(":checkpointId"), b.revertCheckpoint(":checkpointId"), b.listContent()]);
-  await Promise.all([b.putContent(new Uint8Array(1)), b.getContent(":contentId"), b.deleteContent(":contentId")]);
+  await Promise.all([b.checkpoints.list(), b.checkpoints.save(), b.checkpoints.load(":checkpointId")]);
+  await Promise.all([b.checkpoints.fork(":checkpointId"), b.checkpoints.revert(":checkpointId"), b.content.list()]);
+  await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
   await Promise.all([b.contextUsage(), b.messages(), client.audit({ limit: 1 })]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));

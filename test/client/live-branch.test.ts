@@ -2,11 +2,12 @@
 
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import type { BranchPicture, LiveBranch } from "../../src/client/index.ts";
-import { textOf } from "../../src/events/index.ts";
+import type { BranchPicture, LiveBranch, RemoteBranch } from "../../src/client/index.ts";
+import { type Draft, type Message, textOf } from "../../src/events/index.ts";
 import { defineTool } from "../../src/index.ts";
 import type { ScriptedReply } from "../../src/scripted/index.ts";
 import { add, gate, given, held, until } from "../server/kit.ts";
+import { appendRaw, main, replay } from "../sessions/kit.ts";
 import { badLine, clientOf, seeded, transports } from "./kit.ts";
 
 const scope = { agentId: "helper", sessionId: "s" };
@@ -23,8 +24,8 @@ const textsOf = ({ messages }: BranchPicture) => messages.map((message) => textO
 describe.each(transports)("over %s", (transport) => {
   test("shows a turn from its beginning to its end", async () => {
     const client = await clientOf(await given(["Hello there, my dear."]), { transport });
-    const branch = client.open(scope);
-    const live = branch.watch();
+    const branch = client.branch(scope);
+    const live = branch.live();
     const seen = watching(live);
     expect(live.current).toMatchObject({ status: "loading", messages: [], connection: { state: "idle" } });
     await until(() => live.current.connection.state === "live");
@@ -37,7 +38,7 @@ describe.each(transports)("over %s", (transport) => {
     const streamed = seen.flatMap(({ streaming }) => streaming.map(({ text }) => text));
     expect(streamed.at(-1)).toBe("Hello there, my dear.");
     expect(streamed.length).toBeGreaterThan(2);
-    // L2: no picture was changed after it was shown.
+    // LiveBranch-2: no picture was changed after it was shown.
     expect(seen[0]!.messages).toEqual([]);
     const { messages } = await branch.state();
     expect(live.current.messages).toEqual(messages);
@@ -52,12 +53,12 @@ describe.each(transports)("over %s", (transport) => {
       () => port,
       () => ({ bytes: 400 + Math.floor(random() * 3000), how: "cut" }),
     );
-    const reader = (await clientOf(g, { url: line.url, transport })).open(scope);
-    const live = reader.watch();
+    const reader = (await clientOf(g, { url: line.url, transport })).branch(scope);
+    const live = reader.live();
     const seen = watching(live);
     // Later the state would be longer than any connection lives.
     await until(() => live.current.status === "idle");
-    const branch = (await clientOf(g, { url: `http://127.0.0.1:${port}` })).open(scope);
+    const branch = (await clientOf(g, { url: `http://127.0.0.1:${port}` })).branch(scope);
     for (let turn = 0; turn < 6; turn++) {
       await branch.submit(`${turn}`);
       await until(async () => (await branch.state()).openTurn === undefined);
@@ -77,12 +78,12 @@ describe.each(transports)("over %s", (transport) => {
     const model = slowModel(["one ", "two ", "three"], passage.passed);
     const g = await given([], { agent: { model: model as never } });
     const client = await clientOf(g, { transport });
-    const branch = client.open(scope);
-    const early = branch.watch();
+    const branch = client.branch(scope);
+    const early = branch.live();
     watching(early);
     await branch.submit("Count");
     await until(() => early.current.streaming[0]?.text === "one two ");
-    const late = branch.watch();
+    const late = branch.live();
     watching(late);
     await until(() => late.current.streaming[0]?.text === "one two ");
     expect(late.current.status).toBe("running");
@@ -90,6 +91,65 @@ describe.each(transports)("over %s", (transport) => {
     await until(() => late.current.status === "idle" && early.current.status === "idle");
     expect(textsOf(late.current)).toEqual(["Count", "one two three"]);
     expect(late.current.messages).toEqual(early.current.messages);
+  });
+});
+
+describe("compactions", () => {
+  async function turn(branch: RemoteBranch, text: string): Promise<void> {
+    await branch.submit(text);
+    await until(async () => (await branch.state()).openTurn === undefined);
+  }
+
+  /** A picture that begins in the middle of a branch of four turns, with the number of times it was loaded. */
+  async function watched() {
+    const g = await given((_prompt, call) => `answer ${call + 1}`);
+    let loads = 0;
+    const counting: typeof fetch = (input, init) => {
+      if (String(input instanceof Request ? input.url : input).includes("/state")) loads++;
+      return fetch(input, init);
+    };
+    const branch = (await clientOf(g)).branch(scope);
+    for (const n of [1, 2, 3, 4]) await turn(branch, `${n}`);
+    const live = (await clientOf(g, { fetch: counting })).branch(scope).live({ last: 2 });
+    watching(live);
+    await until(() => live.current.status === "idle" && live.current.messages.length === 2);
+    const compacted = (id: string, retention: "soft" | "hard", messages: readonly Message[], to: number): Draft => ({
+      ...{ type: "history.compacted", id, at: 5, retention, from: 0, to },
+      ...{ first: messages[0]!.id, last: messages[to - 1]!.id },
+      replacements: [{ id: `${id}.sum`, role: "system", content: "so far" }],
+    });
+    const { messages } = await replay(g.store, main);
+    const write = async (draft: Draft) => {
+      await appendRaw(g.store, main, draft);
+      const { seq } = await replay(g.store, main);
+      await until(() => live.current.seq === seq);
+    };
+    return { branch, live, write, compacted, messages, loads: () => loads };
+  }
+
+  test("that only models see leave the picture as it is, and the next turn comes behind it", async () => {
+    const { branch, live, write, compacted, messages, loads } = await watched();
+    const before = live.current.messages;
+    const began = loads();
+    await write(compacted("h1", "soft", messages, 4));
+    await write(compacted("h2", "soft", messages, 8));
+    await write({ type: "history.cleared", id: "h3", at: 6, results: [] });
+    expect(live.current.messages).toEqual(before);
+    await turn(branch, "5");
+    await until(() => textsOf(live.current).at(-1) === "answer 5");
+    expect(textsOf(live.current)).toEqual(["4", "answer 4", "5", "answer 5"]);
+    expect(loads()).toBe(began);
+  });
+
+  test("that people see, and taking one back, make it read the state again", async () => {
+    const { branch, live, write, compacted, messages, loads } = await watched();
+    const began = loads();
+    await write(compacted("h1", "hard", messages, 8));
+    expect(textsOf(live.current)).toEqual(["so far"]);
+    expect(live.current.messages).toEqual((await branch.state()).messages);
+    await write({ type: "history.restored", id: "h2", at: 6, of: "h1", overlays: [], cleared: [] });
+    expect(textsOf(live.current)).toEqual(["4", "answer 4"]);
+    expect(loads()).toBe(began + 2);
   });
 });
 
@@ -125,8 +185,8 @@ test("reverts, renamings, tools and interrupts are shown as the server has them"
   const script = (_prompt: unknown, n: number): ScriptedReply =>
     n === 0 ? { calls: [{ name: "add", input: { a: 1, b: 2 } }] } : `Answer ${n}.`;
   const g = await given(script, { agent: { tools: { add } } });
-  const branch = (await clientOf(g)).open(scope);
-  const live = branch.watch();
+  const branch = (await clientOf(g)).branch(scope);
+  const live = branch.live();
   watching(live);
   const settle = async () => {
     await until(async () => (await branch.state()).openTurn === undefined);
@@ -149,12 +209,12 @@ test("reverts, renamings, tools and interrupts are shown as the server has them"
 });
 
 test("a picture that begins in the middle is right after a revert, too", async () => {
-  const branch = (await clientOf(await given((_prompt, n) => `Answer ${n}.`))).open(scope);
+  const branch = (await clientOf(await given((_prompt, n) => `Answer ${n}.`))).branch(scope);
   for (const input of ["one", "two", "three"]) {
     await branch.submit(input);
     await until(async () => (await branch.state()).openTurn === undefined);
   }
-  const live = branch.watch({ last: 3 });
+  const live = branch.live({ last: 3 });
   watching(live);
   await until(() => live.current.connection.state === "live");
   expect(textsOf(live.current)).toEqual(["Answer 1.", "three", "Answer 2."]);
@@ -166,8 +226,8 @@ test("a picture that begins in the middle is right after a revert, too", async (
 
 test("a run that is interrupted leaves what was said, and says why", async () => {
   const model = held();
-  const branch = (await clientOf(await given(model.script))).open(scope);
-  const live = branch.watch();
+  const branch = (await clientOf(await given(model.script))).branch(scope);
+  const live = branch.live();
   watching(live);
   await branch.submit("Hi");
   const { runId } = (await until(() => live.current.run))!;
@@ -179,13 +239,13 @@ test("a run that is interrupted leaves what was said, and says why", async () =>
 test("a branch that is not there, and one that is deleted, are told as an error", async () => {
   const g = await given([]);
   const client = await clientOf(g);
-  const nowhere = client.open({ ...scope, branchId: "nowhere" }).watch();
+  const nowhere = client.branch({ ...scope, branchId: "nowhere" }).live();
   watching(nowhere);
   await until(() => nowhere.current.error);
   expect(nowhere.current).toMatchObject({ error: { code: "branch_not_found" }, connection: { state: "failed" } });
-  await client.open(scope).fork({ newBranchId: "f" });
-  const fork = client.open({ ...scope, branchId: "f" });
-  const live = fork.watch();
+  await client.branch(scope).fork({ newBranchId: "f" });
+  const fork = client.branch({ ...scope, branchId: "f" });
+  const live = fork.live();
   watching(live);
   await until(() => live.current.connection.state === "live");
   await fork.delete();
@@ -193,10 +253,10 @@ test("a branch that is not there, and one that is deleted, are told as an error"
   expect(live.current).toMatchObject({ error: { code: "branch_not_found" }, connection: { state: "failed" } });
 });
 
-test("L3: nobody listens, nothing is asked; who leaves and comes back finds it as it is", async () => {
+test("LiveBranch-3: nobody listens, nothing is asked; who leaves and comes back finds it as it is", async () => {
   const g = await given(["One."], { limits: { streams: 1 } });
-  const branch = (await clientOf(g)).open(scope);
-  const live = branch.watch();
+  const branch = (await clientOf(g)).branch(scope);
+  const live = branch.live();
   const leave = live.subscribe(() => {});
   leave();
   const again = live.subscribe(() => {});
@@ -221,10 +281,10 @@ describe("client tools", () => {
 
   test("are run where the client is, once, and the turn goes on", async () => {
     const g = await given(script, { agent: { tools: { locate } } });
-    const branch = (await clientOf(g)).open(scope);
+    const branch = (await clientOf(g)).branch(scope);
     const inputs: unknown[] = [];
     const tools = { locate: { execute: (input: unknown) => inputs.push(input) && { city: "Rome" } } };
-    const live = branch.watch({ tools });
+    const live = branch.live({ tools });
     watching(live);
     await branch.submit("Where am I?");
     await until(() => live.current.status === "idle" && live.current.messages.length === 4);
@@ -235,14 +295,14 @@ describe("client tools", () => {
 
   test("are run after a reload, when the call was open before", async () => {
     const g = await given(script, { agent: { tools: { locate } } });
-    const branch = (await clientOf(g)).open(scope);
+    const branch = (await clientOf(g)).branch(scope);
     await branch.submit("Where am I?");
     const { interactions } = await until(async () => {
       const state = await branch.state();
       return state.interactions.length > 0 && state;
     });
     expect(interactions[0]).toMatchObject({ kind: "client-tool", request: { toolName: "locate" } });
-    const live = branch.watch({ tools: { locate: { execute: () => "Oslo" } } });
+    const live = branch.live({ tools: { locate: { execute: () => "Oslo" } } });
     watching(live);
     await until(() => live.current.status === "idle" && live.current.messages.length === 4);
     expect(textsOf(live.current).at(-1)).toContain("Oslo");
@@ -250,7 +310,7 @@ describe("client tools", () => {
 
   test("of two pages, one is taken and the other not told of a failure", async () => {
     const g = await given(script, { agent: { tools: { locate } } });
-    const branch = (await clientOf(g)).open(scope);
+    const branch = (await clientOf(g)).branch(scope);
     const passage = gate();
     let begun = 0;
     const execute = async () => {
@@ -258,7 +318,7 @@ describe("client tools", () => {
       await passage.passed;
       return "Rome";
     };
-    const pages = [0, 1].map(() => branch.watch({ tools: { locate: { execute } } }));
+    const pages = [0, 1].map(() => branch.live({ tools: { locate: { execute } } }));
     for (const page of pages) watching(page);
     await until(() => pages.every(({ current }) => current.connection.state === "live"));
     await branch.submit("Where am I?");
@@ -275,8 +335,8 @@ test("questions are shown until they are answered, by whoever it is", async () =
   const script = (prompt: readonly { role: string }[]): ScriptedReply =>
     prompt.at(-1)!.role === "tool" ? "Done." : { calls: [{ name: "remove", input: { path: "a" } }] };
   const g = await given(script, { agent: { tools: { remove } } });
-  const branch = (await clientOf(g)).open(scope);
-  const pages = [0, 1].map(() => branch.watch());
+  const branch = (await clientOf(g)).branch(scope);
+  const pages = [0, 1].map(() => branch.live());
   for (const page of pages) watching(page);
   await branch.submit("Remove a");
   await until(() => pages.every(({ current }) => current.status === "asking"));

@@ -10,7 +10,7 @@ async function talked(turns: number) {
   const g = await given(() => large, { limits: { answerBytes: 20_000 } });
   for (let n = 0; n < turns; n++) await say(g, `${n} ${large}`);
   const client = await clientOf(g);
-  return { g, branch: client.open({ agentId: "helper", sessionId: "s" }) };
+  return { g, branch: client.branch({ agentId: "helper", sessionId: "s" }) };
 }
 
 test("a state has as many messages as were asked for, and the cursor of those before", async () => {
@@ -37,18 +37,31 @@ test("events are as many as were asked for, and say whether there are more", asy
   expect(some.after).toBe(23);
 });
 
+test("events of a type are as many as were asked for, and say whether there are more", async () => {
+  const { branch } = await talked(10);
+  const messages = await branch.events({ type: "message.added" });
+  expect(messages).toHaveLength(20);
+  expect(messages.after).toBeUndefined();
+  const some = await branch.events({ type: "message.added", limit: 15 });
+  expect(some).toEqual(messages.slice(0, 15));
+  expect(some.after).toBe(some.at(-1)!.seq);
+  const rest = await branch.events({ type: "message.added", after: some.after!, limit: 5 });
+  expect(rest).toEqual(messages.slice(15));
+  expect(rest.after).toBeUndefined();
+});
+
 test("a checkpoint has all its messages", async () => {
   const { g, branch } = await talked(10);
-  const { id } = await branch.saveCheckpoint();
+  const { id } = await branch.checkpoints.save();
   await say(g, "later");
-  const { messages, checkpoint } = await branch.loadCheckpoint(id);
+  const { messages, checkpoint } = await branch.checkpoints.load(id);
   expect(messages).toHaveLength(20);
   expect(checkpoint.id).toBe(id);
 });
 
 test("a picture of a long branch is as long as was asked for", async () => {
   const { branch } = await talked(10);
-  const live = branch.watch({ last: 15 });
+  const live = branch.live({ last: 15 });
   await new Promise<void>((resolve) => {
     const leave = live.subscribe(() => {
       if (live.current.status === "loading") return;

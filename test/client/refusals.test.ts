@@ -18,23 +18,23 @@ describe.each(transports)("over %s", (transport) => {
     const client = await clientOf(g, { url, transport });
     const ends = (subscription: { ended: Promise<unknown> }) => subscription.ended;
     const wrong = createClient({ url, token: "wrong", transport, ...quick });
-    expect(await ends(wrong.open(scope).subscribe(ignore))).toMatchObject({
+    expect(await ends(wrong.branch(scope).subscribe(ignore))).toMatchObject({
       state: "failed",
       error: { code: "unauthorized", status: 401 },
     });
-    expect(await ends(client.open({ ...scope, branchId: "b" }).subscribe(ignore))).toMatchObject({
+    expect(await ends(client.branch({ ...scope, branchId: "b" }).subscribe(ignore))).toMatchObject({
       state: "failed",
       error: { code: "branch_not_found", status: 404 },
     });
-    expect(await ends(client.open({ ...scope, agentId: "nobody" }).subscribe(ignore))).toMatchObject({
+    expect(await ends(client.branch({ ...scope, agentId: "nobody" }).subscribe(ignore))).toMatchObject({
       state: "failed",
       error: { code: "agent_not_found" },
     });
-    expect(await ends(client.open(scope).subscribe({ ...ignore, after: 99 }))).toMatchObject({
+    expect(await ends(client.branch(scope).subscribe({ ...ignore, after: 99 }))).toMatchObject({
       state: "failed",
       error: { code: "position_not_on_branch", status: 410 },
     });
-    await expect(client.open(scope).listen({ after: 99 }).next()).rejects.toMatchObject({
+    await expect(client.branch(scope).watch({ after: 99 }).next()).rejects.toMatchObject({
       code: "position_not_on_branch",
     });
   });
@@ -52,7 +52,7 @@ describe.each(transports)("over %s", (transport) => {
     const client = createClient({ url, token: () => token, transport, ...quick });
     await client.createSession("s");
     const states: string[] = [];
-    const subscription = client.open(scope).subscribe({ ...ignore, onConnection: ({ state }) => states.push(state) });
+    const subscription = client.branch(scope).subscribe({ ...ignore, onConnection: ({ state }) => states.push(state) });
     await until(() => states.includes("live"));
     allowed.clear();
     allowed.add("new");
@@ -65,9 +65,9 @@ describe.each(transports)("over %s", (transport) => {
   test("too many streams is for now", async () => {
     const g = await given([], { limits: { streams: 1 } });
     const client = await clientOf(g, { transport });
-    const first = client.open(scope).subscribe(ignore);
+    const first = client.branch(scope).subscribe(ignore);
     await until(() => first.connection.state === "live");
-    const second = client.open(scope).subscribe(ignore);
+    const second = client.branch(scope).subscribe(ignore);
     onTestFinished(() => second.close());
     await until(() => second.connection.state === "waiting");
     first.close();
@@ -77,7 +77,7 @@ describe.each(transports)("over %s", (transport) => {
   test("a handler that is slower than the run loses nothing", async () => {
     const g = await given(() => "x".repeat(4000), { limits: { bufferBytes: 30_000 } });
     const client = await clientOf(g, { transport });
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const seen: BoughEvent[] = [];
     let isFree = false;
     const subscription = branch.subscribe({
@@ -106,9 +106,9 @@ test("a picture whose position is gone is loaded again", async () => {
     () => undefined,
   );
   const client = await clientOf(g, { url });
-  await client.open(scope).submit("Hi");
+  await client.branch(scope).submit("Hi");
   await settled(g);
-  const live = (await clientOf(g, { url: line.url })).open(scope).watch();
+  const live = (await clientOf(g, { url: line.url })).branch(scope).live();
   onTestFinished(live.subscribe(() => {}));
   await until(() => live.current.connection.state === "live" && live.current.messages.length === 2);
   isUp = false;
@@ -130,7 +130,7 @@ test("an input whose answer is lost is said again and happens once", async () =>
     () => port,
     () => (losses-- > 0 ? { bytes: 1, how: "cut" } : undefined),
   );
-  const branch = (await clientOf(g, { url: line.url })).open(scope);
+  const branch = (await clientOf(g, { url: line.url })).branch(scope);
   const { runId, inputId } = await branch.submit("Once");
   await settled(g);
   const { messages } = await branch.state();

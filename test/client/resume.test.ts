@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Connection, createClient } from "../../src/client/index.ts";
+import { type ClientConnection, createClient } from "../../src/client/index.ts";
 import type { BoughEvent } from "../../src/events/index.ts";
 import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { given, openMemory, openSqlite, until } from "../server/kit.ts";
@@ -38,7 +38,7 @@ describe.each(transports)("over %s", (transport) => {
     const writer = createClient({ token: g.server.token!, ...quick, url });
     const seen: BoughEvent[] = [];
     let failures = 0;
-    const subscription = reader.open(scope).subscribe({
+    const subscription = reader.branch(scope).subscribe({
       async onEvent(event) {
         await new Promise((resolve) => setImmediate(resolve));
         // One in a few is not done the first time: C2.
@@ -49,7 +49,7 @@ describe.each(transports)("over %s", (transport) => {
     });
     onTestFinished(() => subscription.close());
     const turns = how === "cut" ? 10 : 4;
-    const branch = writer.open(scope);
+    const branch = writer.branch(scope);
     for (let i = 0; i < turns; i++) {
       await branch.submit(`${i}`, { ifActive: "queue" });
       await until(async () => (await branch.state()).seq === 1 + (i + 1) * 4);
@@ -70,9 +70,9 @@ describe.each(transports)("over %s", (transport) => {
     );
     const client = createClient({ url: line.url, token, transport, ...quick });
     await client.createSession("s");
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const seen: BoughEvent[] = [];
-    const states: Connection["state"][] = [];
+    const states: ClientConnection["state"][] = [];
     const subscription = branch.subscribe({
       onEvent: (event) => void seen.push(event),
       onConnection: ({ state }) => states.push(state),
@@ -119,16 +119,16 @@ async function untilTaken<T>(submit: () => Promise<T>): Promise<T> {
 test("a cursor that is kept elsewhere goes on where it was", async () => {
   const g = await given(["One.", "Two."]);
   const { url } = g.serving;
-  const branch = createClient({ url, token: g.server.token!, ...quick }).open(scope);
+  const branch = createClient({ url, token: g.server.token!, ...quick }).branch(scope);
   await branch.submit("Hi");
   const first: BoughEvent[] = [];
-  for await (const event of branch.listen()) {
+  for await (const event of branch.watch()) {
     if (isKept(event)) first.push(event);
     if (first.length === 3) break;
   }
   await branch.submit("Again", { ifActive: "queue" });
   const rest: BoughEvent[] = [];
-  for await (const event of branch.listen({ after: 3 })) {
+  for await (const event of branch.watch({ after: 3 })) {
     if (isKept(event)) rest.push(event);
     if (rest.length === 6) break;
   }
@@ -148,7 +148,7 @@ test.each(transports)(
       () => server.port,
       () => undefined,
     );
-    const branch = createClient({ url: line.url, token: "one-token-for-both", transport, ...quick }).open(scope);
+    const branch = createClient({ url: line.url, token: "one-token-for-both", transport, ...quick }).branch(scope);
     const seen: BoughEvent[] = [];
     const subscription = branch.subscribe({ onEvent: (event) => void seen.push(event) });
     onTestFinished(() => subscription.close());
@@ -166,16 +166,16 @@ test.each(transports)(
 test("an iteration ends with its signal, also while an event is in hand", async () => {
   const g = await given([]);
   const { url } = g.serving;
-  const branch = createClient({ url, token: g.server.token!, ...quick }).open(scope);
+  const branch = createClient({ url, token: g.server.token!, ...quick }).branch(scope);
   const over = new AbortController();
   const seen: BoughEvent[] = [];
-  for await (const event of branch.listen({ signal: over.signal })) {
+  for await (const event of branch.watch({ signal: over.signal })) {
     seen.push(event);
     over.abort();
   }
   expect(seen).toHaveLength(1);
   const waiting = new AbortController();
-  const rest = branch.listen({ after: 1, signal: waiting.signal });
+  const rest = branch.watch({ after: 1, signal: waiting.signal });
   const next = rest.next();
   setTimeout(() => waiting.abort(), 20);
   expect(await next).toEqual({ done: true, value: undefined });

@@ -27,7 +27,7 @@ describe("the end of a log", () => {
   test("cut anywhere in its last batch, everything before is there and goes on", async () => {
     const { directory, main } = await given();
     const log = readFileSync(join(directory, logOf(main)));
-    const lastBatch = log.indexOf("\n", log.indexOf("\tb1\t")) + 1;
+    const lastBatch = log.indexOf("\n", log.indexOf('"id":"b1"')) + 1;
     for (let length = lastBatch; length < log.length; length++) {
       const copy = copyOf(directory);
       truncateSync(join(copy, logOf(main)), length);
@@ -48,7 +48,12 @@ describe("the end of a log", () => {
 
   test("with garbage behind it, the garbage goes and the facts stay", async () => {
     const { directory, main } = await given();
-    for (const garbage of ["x", "\0".repeat(5000), "deadbeef\t7\t0\t1\tz1\t{}\n", "\n\n\n"]) {
+    for (const garbage of [
+      "x",
+      "\0".repeat(5000),
+      '{"seq":7,"at":1,"id":"z1","data":{},"crc":"deadbeef"}\n',
+      "\n\n\n",
+    ]) {
       const copy = copyOf(directory);
       appendFileSync(join(copy, logOf(main)), garbage);
       const store = await fileStore(copy);
@@ -61,7 +66,7 @@ describe("the end of a log", () => {
   test("shorter than a snapshot can explain by a torn write, the branch is damaged", async () => {
     const { directory, main, fork, other } = await given();
     const log = readFileSync(join(directory, logOf(main)));
-    truncateSync(join(directory, logOf(main)), log.indexOf("\n", log.indexOf("\ta2\t")) + 1);
+    truncateSync(join(directory, logOf(main)), log.indexOf("\n", log.indexOf('"id":"a2"')) + 1);
     const store = await fileStore(directory);
     await expect(store.read(main)).rejects.toMatchObject({ code: "store_corrupt", data: { branchId: "main", seq: 3 } });
     expect(await isRefused(store.append(main, facts("x", 1)), "store_corrupt")).toBe(true);
@@ -115,10 +120,10 @@ describe("damage in the middle", () => {
     const { directory, main, fork, other } = await given();
     const path = join(directory, logOf(main));
     const log = readFileSync(path);
-    log[log.indexOf("\tc1\t") + 1] = 0x64;
+    log[log.indexOf('"id":"c1"') + '"id":"'.length] = 0x64;
     writeFileSync(path, log);
     const store = await fileStore(directory);
-    const offset = log.lastIndexOf("\n", log.indexOf("\td1\t")) + 1;
+    const offset = log.lastIndexOf("\n", log.indexOf('"id":"d1"')) + 1;
     await expect(store.read(main)).rejects.toMatchObject({
       data: { sessionId: "s", branchId: "main", path, offset, seq: 4 },
     });
@@ -205,16 +210,16 @@ describe("documents", () => {
   test("damaged content is told, not returned; what is not referred to is removed", async () => {
     const { directory, main } = await given();
     const store = await fileStore(directory);
-    await store.putContent(main, content("1a", "hello"));
-    await store.putContent(main, content("2b", "world"));
+    await store.blobs!.put(main, content("1a", "hello"));
+    await store.blobs!.put(main, content("2b", "world"));
     const assets = join(directory, "sessions/s/assets");
     writeFileSync(join(assets, "1a"), "hullo");
     writeFileSync(join(assets, "stray"), "x");
-    expect(await isRefused(store.getContent(main, "1a"), "store_corrupt")).toBe(true);
-    expect(Buffer.from((await store.getContent(main, "2b"))!.bytes).toString()).toBe("world");
+    expect(await isRefused(store.blobs!.get(main, "1a"), "store_corrupt")).toBe(true);
+    expect(Buffer.from((await store.blobs!.get(main, "2b"))!.bytes).toString()).toBe("world");
     const { problems } = await store.maintain();
     expect(problems.map(({ code }) => code).sort()).toEqual(["corrupt", "orphan"]);
-    expect(await isRefused(store.getContent(main, "1a"), "store_corrupt")).toBe(true);
+    expect(await isRefused(store.blobs!.get(main, "1a"), "store_corrupt")).toBe(true);
     await store.close();
   });
 
@@ -240,13 +245,13 @@ describe("documents", () => {
   test("a segment that is not whole is as good as none", async () => {
     const { directory, main } = await given();
     const store = await fileStore(directory);
-    await store.saveSegment(main, { to: 2, lines: ["two"] });
-    await store.saveSegment(main, { to: 4, lines: ["four"] });
+    await store.segments!.save(main, { to: 2, lines: ["two"] });
+    await store.segments!.save(main, { to: 4, lines: ["four"] });
     const [file] = readdirSync(join(directory, "sessions/s/branches/main/segments")).sort().reverse();
     truncateSync(join(directory, "sessions/s/branches/main/segments", file!), 2);
-    expect(await store.getSegment(main, 6)).toEqual({ to: 2, lines: ["two"] });
+    expect(await store.segments!.get(main, 6)).toEqual({ to: 2, lines: ["two"] });
     await store.maintain();
-    expect(await store.getSegment(main, 6)).toEqual({ to: 2, lines: ["two"] });
+    expect(await store.segments!.get(main, 6)).toEqual({ to: 2, lines: ["two"] });
     await store.close();
   });
 });

@@ -20,9 +20,9 @@ test("after delete and maintain no byte of a deleted session is in any file", as
     const text = id.startsWith(canary) ? canary : "harmless";
     const ref = await givenSession(store, id, facts("e", 20, text));
     await store.updateSession(id, { metadata: { text }, state: { text } });
-    await store.putContent(ref, { ...content("a".repeat(64), text.repeat(100)), name: text });
+    await store.blobs!.put(ref, { ...content("a".repeat(64), text.repeat(100)), name: text });
     await store.saveCheckpoint(ref, { id: text, seq: 1, data: { text } });
-    await store.saveSegment(ref, { to: 10, lines: [JSON.stringify(text)] });
+    await store.segments!.save(ref, { to: 10, lines: [JSON.stringify(text)] });
   }
   expect(holders(base).length).toBeGreaterThan(5);
   await store.deleteSession(`${canary}-1`);
@@ -37,10 +37,10 @@ test("after close no byte of a deleted branch or of deleted content is in any fi
   const base = temporary();
   const store = await fileStore(base);
   const main = await givenSession(store, "s", facts("e", 3));
-  await store.putContent(main, { ...content("c", canary.repeat(50)), name: canary });
+  await store.blobs!.put(main, { ...content("c", canary.repeat(50)), name: canary });
   await store.createBranch("s", { id: "b", header: { text: canary }, events: facts("f", 3, canary) });
   expect(holders(base).length).toBeGreaterThan(2);
-  await store.deleteContent(main, "c");
+  await store.blobs!.delete(main, "c");
   await store.deleteBranch({ sessionId: "s", branchId: "b" });
   await store.close();
   expect(holders(base)).toEqual([]);

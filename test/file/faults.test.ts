@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { type Changing, content, facts, failure, givenFork, givenSession, interceptedFiles, temporary } from "./kit.ts";
 
 /** A bit of everything; `acked` hears of each step that was answered. */
@@ -19,7 +20,7 @@ async function work(store: Store, acked: (what: string) => void): Promise<void> 
   await step("fork", givenFork(store, main, "fork", 2, facts("f", 1)));
   await step("update", store.updateSession("s", { state: { x: 1 } }));
   await step("checkpoint", store.saveCheckpoint(main, { id: "c", seq: 1, data: {} }));
-  await step("content", store.putContent(main, content("1a", "hello")));
+  await step("content", store.blobs!.put(main, content("1a", "hello")));
   await Promise.all([
     step("together 1", store.append(main, facts("c", 2))),
     step("together 2", store.append({ ...main, branchId: "fork" }, facts("g", 2))),
@@ -53,7 +54,7 @@ async function check(store: Store, acked: readonly string[]): Promise<void> {
   expect(branch.header).toEqual(ids.length >= 5 ? { name: "n" } : {});
   if (has("update")) expect((await store.getSession("s"))!.state).toEqual({ x: 1 });
   if (has("checkpoint")) expect(await store.listCheckpoints(main)).toHaveLength(1);
-  if (has("content")) expect(Buffer.from((await store.getContent(main, "1a"))!.bytes).toString()).toBe("hello");
+  if (has("content")) expect(Buffer.from((await store.blobs!.get(main, "1a"))!.bytes).toString()).toBe("hello");
   const fork = await store.getBranch({ ...main, branchId: "fork" });
   if (has("fork") && !has("maintain")) expect(fork).toBeDefined();
   if (fork) {
@@ -169,7 +170,7 @@ describe("a sync that fails", () => {
     for (const call of [
       () => store.append(main, facts("d", 1)),
       () => store.createBranch("s", { id: "x", header: {}, events: [] }),
-      () => store.claimRun(main, run),
+      () => claimSlot(store, main, run),
       () => store.maintain(),
     ]) {
       await expect(call()).rejects.toMatchObject({ code: "store_read_only" });

@@ -1,12 +1,14 @@
 // What the file store's own tests share: a directory, file systems that fail or count, and a store with something in it.
 
-import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { onTestFinished } from "vitest";
+import { crc32 } from "node:zlib";
+import { expect, onTestFinished } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, NewEvent, Store } from "../../src/log/index.ts";
 import type { Files } from "../../src/stores/file/index.ts";
+import { nameOf } from "../../src/stores/file/names.ts";
 import { nodeFiles } from "../../src/stores/file/node-files.ts";
 
 /** A directory that goes when the test is over. */
@@ -124,3 +126,56 @@ export function countingFiles(): { files: Files; read: { bytes: number } } {
 
 /** A file system that does not wait for the disk, for tests in which no power is lost. */
 export const unsyncedFiles: Files = { ...nodeFiles, datasync: async () => {}, syncDirectory: async () => {} };
+
+/** The objects in a file of JSON Lines; every checksum must be that of the lines up to it. */
+export function linesIn(path: string): Record<string, unknown>[] {
+  const text = readFileSync(path, "utf8");
+  expect(text.endsWith("\n")).toBe(true);
+  let crc = 0;
+  return text
+    .slice(0, -1)
+    .split("\n")
+    .map((line) => {
+      const parsed = JSON.parse(line);
+      crc = crc32(line.slice(0, line.lastIndexOf(',"crc":"')), crc);
+      expect(parsed.crc).toBe(crc.toString(16).padStart(8, "0"));
+      return parsed;
+    });
+}
+
+/** Compares what the files of a session's branches show with what the store knows. */
+export async function checkShown(directory: string, store: Store, sessionId: string): Promise<void> {
+  const session = join(directory, "sessions", sessionId);
+  const runs = await store.listRuns({ sessionId });
+  for (const record of await store.listBranches(sessionId)) {
+    const { branchId, header, parent } = record;
+    const name = nameOf(branchId);
+    const folder = join(session, "branches", name);
+    const lines = linesIn(join(folder, "events.jsonl"));
+    const base = parent?.seq ?? 0;
+    expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, i) => base + i));
+    expect(lines.slice(1).map(({ id }) => id)).toEqual((await store.read(record, { after: base })).map(({ id }) => id));
+    const shown = JSON.parse(readFileSync(join(folder, "branch.json"), "utf8"));
+    const bytes = statSync(join(folder, "events.jsonl")).size;
+    expect(shown).toMatchObject({ ...record, log: { file: "events.jsonl", bytes } });
+    const file = join(session, "uncommitted", `${name}.json`);
+    const claim = runs.find((run) => run.branchId === branchId);
+    expect(existsSync(file), `${file} with ${JSON.stringify([header, claim])}`).toBe(!!header.turn || !!claim);
+    if (existsSync(file)) checkTurn(file, header, claim);
+  }
+}
+
+function checkTurn(file: string, header: Record<string, unknown>, claim: object | undefined): void {
+  const { turn, questions, runs, ...shown } = JSON.parse(readFileSync(file, "utf8"));
+  expect([turn?.id, questions?.map(({ id }: { id: string }) => id) ?? []]).toEqual([header.turn, header.asks ?? []]);
+  if (claim) expect(claim).toMatchObject({ ...shown.claim, expiresAt: expect.any(Number) });
+  else expect(shown).not.toHaveProperty("claim");
+  if (!turn) return;
+  const log = join(file, "..", shown.log);
+  const lines = linesIn(log);
+  for (const { id, seq } of [turn, ...questions]) expect(lines.find((line) => line.seq === seq)).toMatchObject({ id });
+  const batch = readFileSync(log).subarray(turn.byte).toString().split("\n");
+  expect(JSON.parse(batch[0]!).seq).toBeLessThanOrEqual(turn.seq);
+  expect(batch.map((line) => line && JSON.parse(line)).find((line) => line.at)).toMatchObject({ at: turn.startedAt });
+  expect(runs).not.toEqual([]);
+}

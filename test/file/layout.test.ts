@@ -2,10 +2,12 @@
 
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file/index.ts";
 import { seal } from "../../src/stores/file/seal.ts";
-import { content, facts, filesIn, givenFork, givenSession, temporary } from "./kit.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
+import { content, facts, filesIn, givenFork, givenSession, logOf, temporary } from "./kit.ts";
 
 const run = { runId: "r", owner: "o", leaseMs: 1000 };
 
@@ -15,8 +17,8 @@ test("a store lies in readable files", async () => {
   const main = await givenSession(store, "User 1", facts("e", 2));
   await store.append(main, facts("f", 1), { claim: run, header: { name: "Main" } });
   await store.saveCheckpoint(main, { id: "c", seq: 1, data: {} });
-  await store.saveSegment(main, { to: 2, lines: ["a", "b"] });
-  await store.putContent(main, content("1a", "hello"));
+  await store.segments!.save(main, { to: 2, lines: ["a", "b"] });
+  await store.blobs!.put(main, content("1a", "hello"));
   await store.close();
   expect(filesIn(directory)).toEqual([
     "bough.json",
@@ -32,14 +34,14 @@ test("a store lies in readable files", async () => {
   ]);
   const read = (path: string) => JSON.parse(readFileSync(join(directory, "sessions/=55ser=201", path), "utf8"));
   expect(read("session.json")).toMatchObject({ id: "User 1", version: 1 });
-  expect(read("branches/main/branch.json")).toMatchObject({ record: { seq: 3, header: { name: "Main" } } });
+  expect(read("branches/main/branch.json")).toMatchObject({ seq: 3, header: { name: "Main" } });
   expect(read("uncommitted/main.json")).toMatchObject({ claim: { runId: "r" } });
 });
 
 test("files are for their owner only", async () => {
   const directory = join(temporary(), "made", "here");
   const store = await fileStore(directory);
-  await store.putContent(await givenSession(store, "s", facts("e", 1)), content("1a", "x"));
+  await store.blobs!.put(await givenSession(store, "s", facts("e", 1)), content("1a", "x"));
   await store.close();
   for (const name of ["", ...readdirSync(directory, { recursive: true, encoding: "utf8" })]) {
     const entry = statSync(join(directory, name));
@@ -55,9 +57,9 @@ test("deleting a session leaves nothing of it", async () => {
   const again = await fileStore(directory);
   const main = await givenSession(again, "s", facts("e", 3, "secret"));
   const fork = await givenFork(again, main, "fork", 2, facts("f", 1));
-  await again.putContent(fork, content("1a", "secret"));
-  await again.saveSegment(main, { to: 1, lines: ["secret"] });
-  const { epoch } = await again.claimRun(main, run);
+  await again.blobs!.put(fork, content("1a", "secret"));
+  await again.segments!.save(main, { to: 1, lines: ["secret"] });
+  const { epoch } = await claimSlot(again, main, run);
   await again.releaseRun(main, { epoch });
   await again.deleteSession("s");
   expect(readdirSync(join(directory, "sessions"))).toEqual([]);
@@ -72,19 +74,19 @@ test("deleting a branch leaves nothing of it and its descendants, and everything
   const store = await fileStore(directory);
   const main = await givenSession(store, "s", facts("e", 3));
   const keep = await givenFork(store, main, "keep", 2, facts("k", 1));
-  await store.putContent(keep, content("1a", "shared"));
+  await store.blobs!.put(keep, content("1a", "shared"));
   await store.close();
   const before = filesIn(directory);
   const again = await fileStore(directory);
   const doomed = await givenFork(again, main, "doomed", 2, facts("d", 1));
   const child = await givenFork(again, doomed, "child", 3, facts("c", 1));
   for (const ref of [doomed, child]) {
-    await again.putContent(ref, content("1a", "shared"));
-    await again.putContent(ref, content("2b", "own"));
+    await again.blobs!.put(ref, content("1a", "shared"));
+    await again.blobs!.put(ref, content("2b", "own"));
     await again.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
   }
   expect(await again.deleteBranch(doomed, { recursive: true })).toEqual(["doomed", "child"]);
-  expect(await again.getContent(keep, "1a")).toBeDefined();
+  expect(await again.blobs!.get(keep, "1a")).toBeDefined();
   await again.close();
   expect(filesIn(directory)).toEqual(before);
 });
@@ -102,10 +104,29 @@ test("a directory of a newer format is refused and left alone", async () => {
   const directory = temporary();
   await (await fileStore(directory)).close();
   const path = join(directory, "bough.json");
-  writeFileSync(path, seal({ format: 2, generation: 7 }));
+  writeFileSync(path, seal({ format: 3, generation: 7 }));
   const before = readFileSync(path);
-  await expect(fileStore(directory)).rejects.toMatchObject({ code: "store_too_new", data: { format: 2, known: 1 } });
+  await expect(fileStore(directory)).rejects.toMatchObject({ code: "store_too_new", data: { format: 3, known: 2 } });
   expect(readFileSync(path)).toEqual(before);
+});
+
+test("a directory of the format before the first release is refused by its number and left alone", async () => {
+  const directory = temporary();
+  const store = await fileStore(directory);
+  const main = await givenSession(store, "s", facts("e", 1));
+  await store.close();
+  // As that format wrote it.
+  const body = '{"format":1,"generation":7';
+  writeFileSync(join(directory, "bough.json"), `${body},"crc32":"${crc32(body).toString(16).padStart(8, "0")}"}\n`);
+  writeFileSync(join(directory, logOf(main)), "5b1ad5a1\t0\t0c\t1\t\t{}\n");
+  const before = new Map(filesIn(directory).map((path) => [path, readFileSync(join(directory, path), "utf8")]));
+  await expect(fileStore(directory)).rejects.toMatchObject({
+    code: "store_unsupported",
+    message: expect.stringContaining("has format 1"),
+    data: { format: 1, known: 2 },
+  });
+  for (const [path, text] of before) expect(readFileSync(join(directory, path), "utf8")).toBe(text);
+  expect(filesIn(directory)).toEqual([...before.keys()]);
 });
 
 test("an identity that is damaged or lost is told, not made up", async () => {
@@ -130,8 +151,8 @@ test("what others leave in the directory is not taken for data, and stays", asyn
   const directory = temporary();
   const store = await fileStore(directory);
   const main = await givenSession(store, "s", facts("e", 1));
-  const { epoch } = await store.claimRun(main, run);
-  await store.putContent(main, content("1a", "x"));
+  const { epoch } = await claimSlot(store, main, run);
+  await store.blobs!.put(main, content("1a", "x"));
   await store.close();
   const stray = ["", "sessions", "sessions/s", "sessions/s/branches", "sessions/s/uncommitted", "sessions/s/assets"];
   for (const where of stray) writeFileSync(join(directory, where, ".DS_Store"), "x");
@@ -139,7 +160,7 @@ test("what others leave in the directory is not taken for data, and stays", asyn
   expect((await again.listSessions()).sessions).toHaveLength(1);
   expect(await again.listBranches("s")).toHaveLength(1);
   expect((await again.listRuns()).map((claim) => claim.epoch)).toEqual([epoch]);
-  expect(await again.maintain()).toEqual({ sessions: 1, branches: 1, events: 1, problems: [] });
+  expect(await again.maintain()).toEqual({ sessions: 1, branches: 1, events: 2, problems: [] });
   await again.close();
   for (const where of stray) expect(readFileSync(join(directory, where, ".DS_Store"), "utf8")).toBe("x");
 });

@@ -48,11 +48,11 @@ async function nextStep(oracle: Store, sessionId: string, round: number, chance:
     (store) => store.updateSession(sessionId, { state: { round }, metadata: { [`k${round % 3}`]: round } }),
     (store) => store.saveCheckpoint(ref, { id: `c${round % 5}`, seq: at, data: { round } }),
     (store) => store.deleteCheckpoints(ref, [`c${at % 5}`]),
-    (store) => store.putContent(ref, contents[round % 2]!),
-    (store) => store.deleteContent(ref, contents[round % 2]!.id),
+    (store) => store.blobs!.put(ref, contents[round % 2]!),
+    (store) => store.blobs!.delete(ref, contents[round % 2]!.id),
     (store) => store.deleteBranch({ sessionId, branchId: `b${round % 4}` }, { recursive: true }),
-    (store) => store.saveSegment(ref, { to: at, lines: [`${round}`] }),
-    (store) => store.claimRun(ref, run),
+    (store) => store.segments!.save(ref, { to: at, lines: [`${round}`] }),
+    (store) => store.append(ref, events, { claim: run, header: { claimed: round } }),
   ];
   if (chance() < 0.04) return (store) => store.deleteSession(sessionId);
   return pick(steps);
@@ -91,7 +91,7 @@ async function workUntilCut(disk: SimulatedDisk, chance: Chance): Promise<Lane[]
   const clock = manualClock();
   const all: Lane[] = [];
   for (const sessionId of lanes) {
-    const oracle = memoryStore({ clock });
+    const oracle = memoryStore({ clock, segments: true });
     all.push({ sessionId, oracle, possible: [await pictureOf(oracle, sessionId)] });
   }
   let store: Store | undefined;

@@ -2,13 +2,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { failpoints } from "../../src/base/failpoint.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
-import { content, temporary } from "./kit.ts";
+import { checkShown, content, temporary } from "./kit.ts";
 
 const script = fileURLToPath(new URL("child.mjs", import.meta.url));
 
@@ -38,7 +38,7 @@ describe("the lock", () => {
     const second = start(directory, "hold");
     await once(second.child, "close");
     expect(second.lines).toEqual([
-      `store_locked The store in ${directory} is open elsewhere; one process owns it at a time.`,
+      `store_locked The store in ${directory} is already open; only one process can open it at a time.`,
     ]);
     await expect(fileStore(directory)).rejects.toMatchObject({ code: "store_locked", data: { path: directory } });
     owner.child.kill("SIGKILL");
@@ -70,9 +70,9 @@ describe("the lock", () => {
   });
 });
 
-describe("a process that dies at a failpoint", () => {
-  const mine = failpoints.filter((name) => name.startsWith("file."));
+const mine = failpoints.filter((name) => name.startsWith("file."));
 
+describe("a process that dies at a failpoint", () => {
   test.each(mine)("%s leaves everything it answered, and nothing half done", async (name) => {
     for (const pass of [1, 2, 5, 9, 14]) {
       const directory = temporary();
@@ -84,8 +84,70 @@ describe("a process that dies at a failpoint", () => {
   });
 });
 
+describe("after kill -9", () => {
+  test.each(mine)("at %s, branch.json and the uncommitted turns are there and true", async (name) => {
+    for (const pass of [1, 3, 7, 12, 20, 25]) {
+      const directory = temporary();
+      const { child } = start(directory, "turns", { BOUGH_FAILPOINT: `${name}:${pass}` });
+      await once(child, "close");
+      if (pass === 1) expect(child.signalCode, `${name} was not passed`).toBe("SIGKILL");
+      else expect(child.signalCode ?? child.exitCode).toSatisfy((end) => end === "SIGKILL" || end === 0);
+      const store = await fileStore(directory);
+      if (await store.getSession("s")) await checkShown(directory, store, "s");
+      await store.close();
+    }
+  });
+
+  const shownBy = (directory: string, branch: string) =>
+    JSON.parse(readFileSync(`${directory}/sessions/s/uncommitted/${branch}.json`, "utf8"));
+
+  async function givenKilled(directory: string, ready: () => boolean): Promise<void> {
+    const { child, lines } = start(directory, "parked");
+    await until(() => lines.includes("parked") && ready());
+    child.kill("SIGKILL");
+    await once(child, "close");
+  }
+
+  const checkParked = (directory: string) => {
+    expect(shownBy(directory, "main")).toMatchObject({
+      ...{ sessionId: "s", branchId: "main", log: "../branches/main/events.jsonl" },
+      turn: { id: "t1", seq: 1, startedAt: expect.any(Number) },
+      questions: [{ id: "q1", seq: 3 }],
+      runs: [{ runId: "r", owner: "o" }],
+    });
+    expect(shownBy(directory, "main")).not.toHaveProperty("claim");
+    expect(shownBy(directory, "side")).toMatchObject({ turn: { id: "t1", seq: 1 }, claim: { runId: "r" } });
+  };
+
+  test("at once, opening brings a parked turn and a running one on another branch to their files", async () => {
+    const directory = temporary();
+    await givenKilled(directory, () => true);
+    const store = await fileStore(directory);
+    checkParked(directory);
+    await checkShown(directory, store, "s");
+    await store.close();
+  });
+
+  test("a moment later, they are in their files before anybody opens the directory", async () => {
+    const directory = temporary();
+    const branch = (name: string) => `${directory}/sessions/s/branches/${name}/branch.json`;
+    const isWritten = (name: string) =>
+      existsSync(branch(name)) && JSON.parse(readFileSync(branch(name), "utf8")).header.turn === "t1";
+    await givenKilled(
+      directory,
+      () => existsSync(`${directory}/sessions/s/uncommitted/side.json`) && isWritten("side"),
+    );
+    checkParked(directory);
+    expect(JSON.parse(readFileSync(branch("main"), "utf8"))).toMatchObject({
+      ...{ sessionId: "s", branchId: "main", seq: 4, header: { name: "round 1", turn: "t1", asks: ["q1"] } },
+      log: { file: "events.jsonl" },
+    });
+  });
+});
+
 async function check(directory: string, lines: readonly string[]): Promise<void> {
   const store = await fileStore(directory);
+  if (await store.getSession("s")) await checkShown(directory, store, "s");
   const main = { sessionId: "s", branchId: "main" };
   if (await store.getSession("s")) {
     const answered = lines.filter((line) => line.startsWith("append")).length;
@@ -123,12 +185,12 @@ async function checkFork(store: Store, last: string): Promise<void> {
 
 async function checkContent(store: Store, last: string): Promise<void> {
   const main = { sessionId: "s", branchId: "main" };
-  const found = await store.getContent(main, "1a");
+  const found = await store.blobs!.get(main, "1a");
   const [step] = last.split(" ");
   // After "maintain" the removal that comes next may have happened, unanswered.
   if (step === "put") expect(found).toBeDefined();
   if (step === "drop" || step === "delete") expect(found).toBeUndefined();
   if (found) expect(Buffer.from(found.bytes).toString()).toBe("content");
-  await store.putContent(main, content("1a", "content"));
-  expect(await store.getContent(main, "1a")).toBeDefined();
+  await store.blobs!.put(main, content("1a", "content"));
+  expect(await store.blobs!.get(main, "1a")).toBeDefined();
 }

@@ -99,7 +99,7 @@ test("a chain of 10,000 forks is read from end to end, and again after a restart
   expect(newest.map(({ id }) => id)).toEqual(["f10000", "f9999", "f9998"]);
   const log = await again.read(tip, { limit: 20_000 });
   expect(log.map(({ seq }) => seq)).toEqual(Array.from({ length: 10_001 }, (_, i) => i + 1));
-  expect(await again.getSegment(tip, 10_001)).toBeUndefined();
+  expect(await again.segments!.get(tip, 10_001)).toBeUndefined();
   expect(await again.listBranches("s")).toHaveLength(10_001);
   expect(await again.deleteBranch({ sessionId: "s", branchId: "b5000" }, { recursive: true })).toHaveLength(5_001);
   expect(readdirSync(join(directory, "sessions/s/branches"))).toHaveLength(5_000);

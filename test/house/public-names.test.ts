@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { runtimeNames, subpaths } from "./subpaths.ts";
+import { type Declared, declaredNames, runtimeNames, subpaths } from "./subpaths.ts";
 
 type Names = Record<string, string[]>;
 
@@ -20,11 +20,20 @@ function drift(pinned: Names, actual: Names): string[] {
   return [...lines(pinned, actual, "-"), ...lines(actual, pinned, "+")];
 }
 
+const declared = declaredNames();
+
+/** Values by their names, types as `type Name`. */
 async function actualNames(): Promise<Names> {
   const names: Names = {};
-  for (const subpath of subpaths) names[subpath.name] = await runtimeNames(subpath);
+  for (const subpath of subpaths) {
+    const types = declared.get(subpath.name)!.filter(({ isValue }) => !isValue);
+    names[subpath.name] = [...(await runtimeNames(subpath)), ...types.map(({ name }) => `type ${name}`)];
+  }
   return names;
 }
+
+/** Internals that users never need; a name that leaks one is a mistake. */
+const internals = ["Pipeline", "StateBag", "StateBagOptions", "StateMigration", "Span", "Tracer", "AttributeValue"];
 
 function update(names: Names): void {
   writeFileSync(file, JSON.stringify(names));
@@ -38,6 +47,42 @@ describe("the public names", () => {
     if (process.env.UPDATE_NAMES) update(actual);
     const pinned: Names = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
     expect(drift(pinned, actual), `The public names have changed.\n${how}`).toEqual([]);
+  });
+
+  test("are values that can be used, or types: no value is exported as a type only", () => {
+    const ghosts = [...declared].flatMap(([subpath, names]) =>
+      names.filter(({ isGhost }) => isGhost).map(({ name }) => `${subpath} ${name}`),
+    );
+    expect(ghosts).toEqual([]);
+  });
+
+  test("are declared as values exactly where they are there at run time", async () => {
+    for (const subpath of subpaths) {
+      const values = declared.get(subpath.name)!.filter(({ isValue }) => isValue);
+      expect(values.map(({ name }) => name).sort(), subpath.name).toEqual(await runtimeNames(subpath));
+    }
+  });
+
+  test("of the root leak no internals, and are named one by one", () => {
+    const root = declared.get("bough")!.map(({ name }) => name);
+    expect(root.filter((name) => internals.includes(name))).toEqual([]);
+    const source = readFileSync(new URL("../../src/index.ts", import.meta.url), "utf8");
+    expect(source).not.toMatch(/export (type )?\*/);
+  });
+
+  test("mean one thing each: a name of two subpaths is declared in one place", () => {
+    const places = new Map<string, Set<string>>();
+    for (const names of declared.values()) {
+      for (const { name, file } of names) places.set(name, (places.get(name) ?? new Set()).add(file));
+    }
+    const twice = [...places].filter(([, files]) => files.size > 1).map(([name, files]) => [name, ...files].join(" "));
+    expect(twice).toEqual([]);
+  });
+
+  test("have a sentence each", () => {
+    const silent = (names: readonly Declared[]) => names.filter(({ sentence }) => sentence === "");
+    const missing = [...declared].flatMap(([subpath, names]) => silent(names).map(({ name }) => `${subpath} ${name}`));
+    expect(missing).toEqual([]);
   });
 
   test("that come, go or move to another subpath are seen", () => {

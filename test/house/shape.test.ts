@@ -57,6 +57,14 @@ describe.concurrent("the package shape", () => {
     expect(failed).toBe(false);
   });
 
+  test("refuses internal imports that lead nowhere", async ({ expect }) => {
+    const { sentences } = await shape({
+      manifest: { imports: { "#one": { node: "./dist/one.js", default: "./dist/events/index.js" } } },
+      files: { "src/one.ts": "export {};\n" },
+    });
+    expect(sentences).toEqual(['exports: "#one" promises ./dist/one.js, which the build does not make.']);
+  });
+
   test("refuses exports and files that disagree, both ways", async ({ expect }) => {
     const { failed, sentences } = await shape({
       manifest: {

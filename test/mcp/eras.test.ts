@@ -110,10 +110,12 @@ test("tools that run only as tasks are left out, with one warning, and refused w
   const logger = { warn: (...words: unknown[]) => void warnings.push(words.join(" ")) };
   const source = reach(url, { name: "tasks", logger });
   for (let i = 0; i < 2; i++) expect(Object.keys(await source.tools())).toEqual(["plain", "either"]);
-  expect(warnings).toEqual([expect.stringMatching(/^The MCP server "tasks" has tools that .*: research\.$/)]);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^These tools of the MCP server "tasks" are left out, .*: research\.$/),
+  ]);
   await expect(reach(url, { include: ["research"], logger }).tools()).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringContaining('no tool "research" that can be called'),
+    message: expect.stringContaining('no callable tool "research"'),
   });
   expect(warnings).toHaveLength(1);
 });

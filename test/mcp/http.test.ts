@@ -71,7 +71,7 @@ describe("the tools of a server by HTTP", () => {
     await expect.poll(() => reasons.map(String), patient).toEqual(["AbortError: The run was interrupted: enough."]);
   });
 
-  test("are called in a new session when the server has forgotten the old one (C2)", async () => {
+  test("are called in a new session when the server has forgotten the old one (McpConnection-2)", async () => {
     const { server, source } = await open();
     const who = (await prepareTools([source])).get("two_lines")!;
     server.forget();
@@ -104,7 +104,7 @@ test("two servers with a tool of the same name are both named", async () => {
   const one = await open(undefined, { name: "one", include: ["add"] });
   const two = await open(undefined, { name: "two", include: ["add"] });
   await expect(prepareTools([one.source, two.source])).rejects.toThrow(
-    'Two tools are named "add": one of the MCP server "one", one of the MCP server "two".',
+    'Two tools are named "add": one from the MCP server "one", one from the MCP server "two".',
   );
 });
 

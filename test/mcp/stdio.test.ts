@@ -75,9 +75,7 @@ describe("the tools of a child process", () => {
   test("are refused when one is wanted that the server has not", async () => {
     await expect(open({ name: "small", include: ["fly"] }).tools()).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(
-        /^The MCP server "small" has no tool "fly" that can be called; it has: add, two\.lines/,
-      ),
+      message: expect.stringMatching(/^The MCP server "small" has no callable tool "fly"\. Available: add, two\.lines/),
     });
   });
 
@@ -121,13 +119,13 @@ describe("the tools of a child process", () => {
 });
 
 describe("the child process", () => {
-  test("is one for all who ask at the same time (C1)", async () => {
+  test("is one for all who ask at the same time (McpConnection-1)", async () => {
     const source = open();
     const pids = await Promise.all([pidOf(source), pidOf(source), pidOf(source)]);
     expect(new Set(pids).size).toBe(1);
   });
 
-  test("is started again when it died between two calls; the call it died of fails (C2)", async () => {
+  test("is started again when it died between two calls; the call it died of fails (McpConnection-2)", async () => {
     const tools = await prepareTools([open()]);
     const call = async (name: string) => (await tools.get(name)?.execute?.({}, contextFor())) as McpResult;
     const pid = async () => Number.parseInt((await call("who")).content?.[0]?.text ?? "", 10);
@@ -139,7 +137,7 @@ describe("the child process", () => {
     expect(await pid()).toBe(second);
   });
 
-  test("ends with close(), and none is started after it (C3)", async () => {
+  test("ends with close(), and none is started after it (McpConnection-3)", async () => {
     const source = open();
     const tools = await prepareTools([source]);
     const pid = await pidOf(source);

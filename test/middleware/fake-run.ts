@@ -65,7 +65,7 @@ export class FakeRun {
       ...nothingAsked,
       agent: { id: "a1", name: "helper", chain: [], depth: 0 },
       state: this.bag,
-      emit: (name, data) => this.emitted.push([name, data]),
+      emit: ((name: string, data: Json) => void this.emitted.push([name, data])) as HookContext["emit"],
       reachLimit: (limit, value) => this.limits.push([limit, value]),
       ask: (question) => this.#ask(question),
       withdraw: async () => undefined,

@@ -103,7 +103,7 @@ describe("permissions", () => {
     const late = await decide({}, () => ({ answered: false, reason: "expired" }));
     expect(late.blocked).toEqual(denied(expect.stringMatching(/in time/)));
     const alone = await decide({}, () => ({ answered: false, reason: "nobody" }));
-    expect(alone.blocked).toEqual(denied(expect.stringMatching(/nobody is there/i)));
+    expect(alone.blocked).toEqual(denied(expect.stringMatching(/no one is available/i)));
   });
 
   test.each<[string, JsonObject]>([

@@ -14,7 +14,7 @@ import { FakeRun, fakeModel, fakeTool } from "./fake-run.ts";
 
 const committed: TurnSummary = {
   ...{ status: "completed", text: "hi", messages: [], iterations: 1 },
-  usage: { inputTokens: 30, outputTokens: 4 },
+  usage: { inputTokens: 30, outputTokens: 4, cacheWriteTokens: 20 },
   signal: new AbortController().signal,
 };
 const request: ModelRequest = {
@@ -23,6 +23,7 @@ const request: ModelRequest = {
     { role: "system", content: "Be kind." },
     { role: "user", content: [{ type: "text", text: "secret" }] },
   ],
+  reminders: ["the secret plan"],
   tools: [],
   settings: { temperature: 0.5, maxOutputTokens: 99, stop: ["END"] },
 };
@@ -92,6 +93,7 @@ describe("telemetry", () => {
       "gen_ai.provider.name": "openai",
       "gen_ai.usage.input_tokens": 30,
       "gen_ai.usage.output_tokens": 4,
+      "gen_ai.usage.cache_creation.input_tokens": 20,
       "bough.turn.status": "completed",
       "bough.run.id": run.hook.runId,
     });
@@ -151,6 +153,7 @@ describe("telemetry", () => {
       ]);
       expect(JSON.parse(attributes["gen_ai.input.messages"] as string)).toEqual([
         { role: "user", parts: [{ type: "text", content: "secret" }] },
+        { role: "user", parts: [{ type: "text", content: "the secret plan" }] },
       ]);
       expect(JSON.parse(attributes["gen_ai.output.messages"] as string)).toEqual([
         { role: "assistant", parts: [{ type: "text", content: "hello" }], finish_reason: "stop" },
@@ -223,7 +226,7 @@ describe("telemetry", () => {
     });
   });
 
-  test("a run that takes a turn up and begins with tools has a span of its own (T1)", async () => {
+  test("a run that takes a turn up and begins with tools has a span of its own (Telemetry-1)", async () => {
     const { middleware, span } = givenTelemetry();
     const run = new FakeRun({ resumed: true });
     const outputs = ["c1", "c2"].map((callId) =>
@@ -236,7 +239,7 @@ describe("telemetry", () => {
     expect(parentOf(span("execute_tool send"))).toBe(turn.spanContext().spanId);
   });
 
-  test("the abort of a run ends everything that is open, inner spans first, and nothing begins after it (T2)", async () => {
+  test("the abort of a run ends everything that is open, inner spans first, and nothing begins after it (Telemetry-2)", async () => {
     const { middleware, spans } = givenTelemetry();
     const run = new FakeRun();
     let finish: (output: ToolOutput) => void = () => {};

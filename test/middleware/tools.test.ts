@@ -56,30 +56,29 @@ describe("planning", () => {
     });
   });
 
-  test("every model call is shown the plan as it stands, after the instructions", async () => {
+  test("every model call is shown the plan as it stands, beside a prompt that stays as it is", async () => {
     const run = new FakeRun();
     await run.bag.set(planState, steps);
     const prompt = [
       { role: "system", content: "Be kind." },
       { role: "user", content: "Go" },
     ] as const;
-    const context = run.iteration(1, { prompt });
+    const context = run.iteration(1, { prompt, reminders: ["Mind the gap."] });
+    const before = context.request;
     await planning().beforeIteration?.(context);
-    const [system, user] = context.request.prompt;
-    expect(system?.content).toMatch(/^Be kind\.\n\n[\s\S]*\[x\] look\n\[>\] think\n\[ \] act$/);
-    expect(user).toBe(prompt[1]);
-    expect(prompt[0].content).toBe("Be kind.");
+    expect(context.request.prompt).toBe(prompt);
+    expect(context.request.reminders).toEqual([
+      "Mind the gap.",
+      expect.stringMatching(/^The current plan .*:\n\[x\] look\n\[>\] think\n\[ \] act$/),
+    ]);
+    expect(before.reminders).toEqual(["Mind the gap."]);
   });
 
-  test("without instructions the plan comes first, and without a plan nothing is added", async () => {
-    const run = new FakeRun();
-    const context = run.iteration(1, { prompt: [{ role: "user", content: "Go" }] });
+  test("without a plan nothing is added", async () => {
+    const context = new FakeRun().iteration(1, { prompt: [{ role: "user", content: "Go" }] });
     const before = context.request;
     await planning().beforeIteration?.(context);
     expect(context.request).toBe(before);
-    await run.bag.set(planState, steps);
-    await planning().beforeIteration?.(context);
-    expect(context.request.prompt.map(({ role }) => role)).toEqual(["system", "user"]);
   });
 
   test("an empty list clears the plan", async () => {

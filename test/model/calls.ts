@@ -1,7 +1,7 @@
 // A call of the port as data, so that the model and every store can be asked the same.
 
 import { BoughError } from "../../src/base/errors.ts";
-import type { BranchRef, RunClaim } from "../../src/log/index.ts";
+import type { BranchRef, RunClaim, Store } from "../../src/log/index.ts";
 import { type Model, Refusal } from "./model.ts";
 
 /** The epochs in a call are the model's. */
@@ -19,7 +19,6 @@ export type CallName =
   | "deleteBranch"
   | "append"
   | "read"
-  | "claimRun"
   | "renewRun"
   | "releaseRun"
   | "saveCheckpoint"
@@ -41,6 +40,19 @@ export function askModel(model: Model, { method, args }: Call): Outcome {
     if (!(error instanceof Refusal)) throw error;
     return { refused: error.code, data: structuredClone(error.data) };
   }
+}
+
+/** Asks a store: what the model does by itself is done by a part of the store. */
+export async function askStore(store: Store, { method, args }: Call): Promise<unknown> {
+  const { segments, blobs } = store;
+  const parts: Partial<Record<CallName, unknown>> = {
+    saveSegment: segments?.save,
+    getSegment: segments?.get,
+    putContent: blobs?.put,
+    deleteContent: blobs?.delete,
+  };
+  const ask = (parts[method] ?? Reflect.get(store, method)) as (...args: unknown[]) => Promise<unknown>;
+  return ask.apply(store, [...args]);
 }
 
 /** What became of a promise, in the same words as the model's answers. */
@@ -70,8 +82,6 @@ export function mapCallEpochs(call: Call, map: (epoch: number) => number): Call 
     case "renewRun":
     case "releaseRun":
       return { ...call, args: [ref, { ...second, epoch: map(second.epoch) }] };
-    case "claimRun":
-      return { ...call, args: [ref, mapOver(second, map)] };
     case "append": {
       const options = { ...third };
       if (options.epoch !== undefined) options.epoch = map(options.epoch);
@@ -90,7 +100,7 @@ function mapOver<T extends { over?: number }>(claim: T, map: (epoch: number) => 
 /** The claim in an answer, if there is one. */
 export function claimIn({ method }: Call, outcome: Outcome): RunClaim | undefined {
   if (!("ok" in outcome)) return undefined;
-  if (method === "claimRun" || method === "renewRun") return outcome.ok as RunClaim;
+  if (method === "renewRun") return outcome.ok as RunClaim;
   return method === "append" ? (outcome.ok as { claim?: RunClaim }).claim : undefined;
 }
 

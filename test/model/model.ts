@@ -9,6 +9,7 @@ import type {
   BranchRef,
   ClaimOptions,
   ContentRecord,
+  DeleteOptions,
   NewBranch,
   NewEvent,
   ReadOptions,
@@ -125,16 +126,19 @@ export class Model {
     return branchRecord(sessionId, this.#add(session, input, input.parent, log));
   }
 
-  deleteBranch(ref: BranchRef, { recursive = false }: { recursive?: boolean } = {}) {
+  deleteBranch(ref: BranchRef, { recursive = false, also = [] }: DeleteOptions = {}) {
     const branch = this.#branch(ref);
     const session = this.#session(ref.sessionId);
-    const children = session.branches.filter((each) => each.parent?.branchId === branch.id);
+    const named = [branch.id, ...also];
+    const doomed = new Set(session.branches.map(({ id }) => id).filter((id) => named.includes(id)));
+    const isLeft = ({ id, parent }: { id: string; parent?: { branchId: string } | undefined }) =>
+      parent !== undefined && doomed.has(parent.branchId) && !doomed.has(id);
+    const children = session.branches.filter(isLeft);
     if (children.length > 0 && !recursive) {
       throw new Refusal("branch_has_children", { ...ref, children: children.map((child) => child.id) });
     }
-    const doomed = new Set([branch.id]);
     // A parent is older than its children, so one pass in the order of creation finds them all.
-    for (const each of session.branches) if (each.parent && doomed.has(each.parent.branchId)) doomed.add(each.id);
+    for (const each of session.branches) if (isLeft(each)) doomed.add(each.id);
     this.#refuseRunning(session.branches.filter((each) => doomed.has(each.id)));
     session.branches = session.branches.filter((each) => !doomed.has(each.id));
     session.activeAt = this.#now();
@@ -159,7 +163,7 @@ export class Model {
     if (options.expectedSeq !== undefined && options.expectedSeq !== actual) {
       throw new Refusal("sequence_conflict", { ...ref, expected: options.expectedSeq, actual });
     }
-    const claim = options.claim && this.claimRun(ref, options.claim);
+    const claim = options.claim && this.#claim(ref, options.claim);
     for (const { id, data } of events) branch.log.push({ seq: branch.log.length + 1, id, data });
     branch.header = patched(branch.header, options.header as Json | undefined);
     branch.activeAt = this.#now();
@@ -174,7 +178,7 @@ export class Model {
     return (reverse ? within.reverse() : within).slice(0, limit);
   }
 
-  claimRun(ref: BranchRef, { runId, owner, leaseMs, over }: ClaimOptions): RunClaim {
+  #claim(ref: BranchRef, { runId, owner, leaseMs, over }: ClaimOptions): RunClaim {
     const branch = this.#branch(ref);
     const now = this.#now();
     const { claim } = branch;

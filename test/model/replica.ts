@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import type { BranchRef, SessionQuery } from "../../src/log/index.ts";
 import { listPages } from "../../src/testing/check-log.ts";
 import { type StoreSnapshot, snapshotStore } from "../../src/testing/index.ts";
-import { type Call, claimIn, mapCallEpochs, mapOutcomeEpochs, type Outcome, outcomeOf } from "./calls.ts";
+import { askStore, type Call, claimIn, mapCallEpochs, mapOutcomeEpochs, type Outcome, outcomeOf } from "./calls.ts";
 import type { OpenStore } from "./stores.ts";
 
 export class Replica {
@@ -29,8 +29,7 @@ export class Replica {
   /** Asks the store; the answer must be the one expected of the model. */
   async expect(call: Call, expected: Outcome): Promise<void> {
     const theirs = mapCallEpochs(call, (epoch) => this.#theirs.get(epoch) ?? epoch);
-    const method = this.#under.store[call.method] as (...args: unknown[]) => Promise<unknown>;
-    const outcome = await outcomeOf(call.method, method.apply(this.#under.store, [...theirs.args]));
+    const outcome = await outcomeOf(call.method, askStore(this.#under.store, theirs));
     this.#learn(claimIn(call, expected), claimIn(call, outcome));
     const ours = mapOutcomeEpochs(call, outcome, (ref, epoch) => this.#ours.get(keyOf(ref, epoch)) ?? epoch);
     const what = `${this.name}: ${call.method}`;

@@ -16,7 +16,7 @@ function broken(name: string, bug: Bug): StoreKind {
   return {
     name,
     async open(clock: Clock) {
-      const good = memoryStore({ clock });
+      const good = memoryStore({ clock, segments: true });
       const overrides = bug(good) as Record<string, unknown>;
       const store = new Proxy(good, {
         get(target, key: string) {
@@ -90,7 +90,10 @@ const oneAfterAnother: Record<string, Bug> = {
     return { saveCheckpoint: (ref, checkpoint) => good.saveCheckpoint(folded(ref), checkpoint) };
   },
   "the same letter composed and decomposed is one": (good) => ({
-    putContent: (ref, content) => good.putContent({ ...ref, branchId: ref.branchId.normalize("NFC") }, content),
+    blobs: {
+      ...good.blobs!,
+      put: (ref, blob) => good.blobs!.put({ ...ref, branchId: ref.branchId.normalize("NFC") }, blob),
+    },
   }),
   "a delete does not say what else it removed": (good) => ({
     async deleteBranch(ref, options) {
@@ -124,27 +127,34 @@ const oneAfterAnother: Record<string, Bug> = {
     },
   }),
   "a lease that ended still holds": (good) => ({
-    async claimRun(ref, options) {
+    async append(ref, events, { claim, ...options } = {}) {
+      if (!claim) return good.append(ref, events, options);
       const [held] = (await good.listRuns()).filter((run) => run.branchId === ref.branchId);
-      const mine = held?.runId === options.runId && held.owner === options.owner;
-      if (held && !mine && options.over !== held.epoch) await good.renewRun(ref, { epoch: held.epoch, leaseMs: 1000 });
-      return good.claimRun(ref, options);
+      const mine = held?.runId === claim.runId && held.owner === claim.owner;
+      if (held && !mine && claim.over !== held.epoch) await good.renewRun(ref, { epoch: held.epoch, leaseMs: 1000 });
+      return good.append(ref, events, { claim, ...options });
     },
   }),
   "a renewed claim gets a new epoch": (good) => ({
     renewRun: async (ref, claim) => {
-      const { runId, owner, epoch } = await good.renewRun(ref, claim);
-      await good.releaseRun(ref, { epoch });
-      return good.claimRun(ref, { runId, owner, leaseMs: claim.leaseMs });
+      const renewed = await good.renewRun(ref, claim);
+      return { ...renewed, epoch: renewed.epoch + 1 };
     },
   }),
   "content of ancestors is not seen": (good) => ({
-    listContent: async (ref) => (await good.listContent(ref)).filter((record) => record.branchId === ref.branchId),
+    blobs: {
+      ...good.blobs!,
+      list: async (ref) => (await good.blobs!.list(ref)).filter((record) => record.branchId === ref.branchId),
+    },
   }),
   "the parent's newer segments are seen": (good) => ({
-    async getSegment(ref, at) {
-      const parent = (await good.getBranch(ref))?.parent;
-      return (parent && (await good.getSegment({ ...ref, branchId: parent.branchId }, at))) ?? good.getSegment(ref, at);
+    segments: {
+      ...good.segments!,
+      async get(ref, at) {
+        const parent = (await good.getBranch(ref))?.parent;
+        const theirs = parent && (await good.segments!.get({ ...ref, branchId: parent.branchId }, at));
+        return theirs ?? good.segments!.get(ref, at);
+      },
     },
   }),
   "a session is as old as its creation": (good) => ({

@@ -45,7 +45,7 @@ const weighted: [number, fc.Arbitrary<Step>][] = [
   ],
   [1, step("deleteSession", { session: n, gate: few(2) })],
   [7, step("createBranch", { session: n, id: n, parent: n, position: n, facts: few(2), twin: few(15), root: few(5) })],
-  [2, step("deleteBranch", { branch: n, recursive: fc.boolean() })],
+  [2, step("deleteBranch", { branch: n, recursive: fc.boolean(), also: few(3), other: n })],
   [
     12,
     step("append", {
@@ -59,7 +59,7 @@ const weighted: [number, fc.Arbitrary<Step>][] = [
     }),
   ],
   [6, step("appendAgain", { which: n, how: few(9), branch: n, expected: few(3), epoch: few(3) })],
-  [5, step("claimRun", { branch: n, run: few(3), lease: few(2), over: few(5) })],
+  [5, step("claim", { branch: n, run: few(3), lease: few(2), over: few(5) })],
   [2, step("renewRun", { branch: n, claim: few(3), lease: few(2) })],
   [2, step("releaseRun", { branch: n, claim: few(3) })],
   [2, step("saveCheckpoint", { branch: n, id: few(2), position: n })],
@@ -111,7 +111,13 @@ const calls: Record<string, (past: Past, fields: Record<string, number> & Step) 
     const seq = from ? position! % (from.log.length + 2) : 0;
     return call("createBranch", inSession, { ...branch, parent: { branchId: from?.id ?? "nobody", seq } });
   },
-  deleteBranch: (past, { branch, recursive }) => call("deleteBranch", refTo(past, branch!), { recursive }),
+  deleteBranch(past, { branch, recursive, also, other }) {
+    const ref = refTo(past, branch!);
+    const others = past.model.sessions.find(({ id }) => id === ref.sessionId)?.branches.map(({ id }) => id) ?? [];
+    // One that is not there now and then; neighbours in the order of creation, so that parents go with their forks.
+    const named = Array.from({ length: also! }, (_, i) => others[(other! + i) % (others.length + 1)] ?? "nobody");
+    return call("deleteBranch", ref, { recursive, ...(also! > 0 && { also: named }) });
+  },
   append(past, { branch, facts, expected, epoch, header, run, release }) {
     const ref = refTo(past, branch!);
     const options = {
@@ -135,10 +141,11 @@ const calls: Record<string, (past: Past, fields: Record<string, number> & Step) 
     };
     return call("append", ref, events, options);
   },
-  claimRun(past, { branch, run, lease, over }) {
+  claim(past, { branch, run, lease, over }) {
     const ref = refTo(past, branch!);
     const claim = { runId: runIds[run! % 2], owner: `o${run! >> 1}`, leaseMs: leases[lease!] };
-    return call("claimRun", ref, over! < 3 ? { ...claim, over: epochOf(past, ref, over!) } : claim);
+    const asked = over! < 3 ? { ...claim, over: epochOf(past, ref, over!) } : claim;
+    return call("append", ref, freshFacts(past, 1), { claim: asked });
   },
   renewRun(past, { branch, claim, lease }) {
     const ref = refTo(past, branch!);

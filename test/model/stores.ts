@@ -32,7 +32,7 @@ const onDisk: Record<string, OpenAt> = {
 const memory: StoreKind = {
   name: "memory",
   async open(clock) {
-    const store = memoryStore({ clock });
+    const store = memoryStore({ clock, segments: true });
     return { name: "memory", store, reopen: async () => {}, dispose: () => store.close() };
   },
 };

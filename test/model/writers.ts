@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import type { Appended, BranchRef, NewEvent, RunClaim, Store } from "../../src/log/index.ts";
-import { type Call, claimIn, type Outcome, outcomeOf, refOf } from "./calls.ts";
+import { askStore, type Call, claimIn, type Outcome, outcomeOf, refOf } from "./calls.ts";
 import type { Observed } from "./history.ts";
 
 export interface Move {
@@ -52,8 +52,7 @@ export async function runWriters(
       await scheduler.schedule(Promise.resolve(), `w${index} ${move.do}`);
       const call = writer.next(move);
       const start = ++time;
-      const method = store[call.method] as (...args: unknown[]) => Promise<unknown>;
-      const answer = outcomeOf(call.method, method.apply(store, [...call.args])).catch(brokenBy);
+      const answer = outcomeOf(call.method, askStore(store, call)).catch(brokenBy);
       const outcome = await scheduler.schedule(answer, `w${index} answered`);
       const observed = { call, outcome, start, end: ++time };
       history.push(observed);
@@ -94,7 +93,9 @@ class Writer {
       case "again":
         return this.#last ? call("append", this.#last.ref, this.#last.events, {}) : this.#append(ref, move, epoch);
       case "claim":
-        return call("claimRun", ref, { runId: `${this.#name}.${move.option % 2}`, owner: this.#name, leaseMs: 1000 });
+        return call("append", ref, [{ id: `${this.#name}.claim.${this.#count}`, data: "{}" }], {
+          claim: { runId: `${this.#name}.${move.option % 2}`, owner: this.#name, leaseMs: 1000 },
+        });
       case "release":
         return call("releaseRun", ref, { epoch });
       case "fork":
@@ -135,7 +136,9 @@ class Writer {
   /** The first branch stays, so that there is always something to write to. */
   #delete(ref: BranchRef, { branch, option }: Move): Call {
     const others = this.#world.branches.slice(1);
-    return call("deleteBranch", { ...ref, branchId: others[branch % others.length]! }, { recursive: option > 2 });
+    const also = option % 3 === 2 ? { also: [others[(branch + 1) % others.length]!] } : {};
+    const target = { ...ref, branchId: others[branch % others.length]! };
+    return call("deleteBranch", target, { recursive: option > 2, ...also });
   }
 
   #fork(ref: BranchRef, { option }: Move): Call {

@@ -167,7 +167,7 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("a branch is deleted, or a run begins on it", async () => {
     await race(
       (sessionId) => [
-        ["deleteBranch", sessionId, "b"],
+        ["deleteBranch", { sessionId, branchId: "b" }],
         ["run", "Go", { sessionId, branchId: "b" }],
       ],
       (told) => {
@@ -182,8 +182,8 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("a branch is deleted, or forked", async () => {
     await race(
       (sessionId) => [
-        ["deleteBranch", sessionId, "b"],
-        ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+        ["deleteBranch", { sessionId, branchId: "b" }],
+        ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c" }],
       ],
       (told) => {
         expect([
@@ -194,10 +194,27 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
     );
   });
 
+  test("a branch is deleted with the hidden forks that are being made, or is not there to fork", async () => {
+    await race(
+      (sessionId) => {
+        const owner = { sessionId, branchId: "b", turnId: "t", kind: "subagent" };
+        return [
+          ["deleteBranch", { sessionId, branchId: "b" }],
+          ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c", owner, visibility: "hidden" }],
+        ];
+      },
+      async (told, sessionId) => {
+        expect(told[0].ok, told[0].code).toBe(true);
+        expect(["ok", "branch_not_found"]).toContain(codes(told)[1]);
+        expect((await track.store.listBranches(sessionId)).map(({ branchId }) => branchId)).toEqual(["main"]);
+      },
+    );
+  });
+
   test("a branch is deleted, or written on before that", async () => {
     await race(
       (sessionId) => [
-        ["deleteBranch", sessionId, "b"],
+        ["deleteBranch", { sessionId, branchId: "b" }],
         ["appendTurn", { sessionId, branchId: "b" }, [{ role: "user", content: "More" }]],
       ],
       async (told, sessionId) => {
@@ -211,8 +228,8 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("a session is deleted, or a branch of it made or written before that", async () => {
     const others: ((sessionId: string) => Command)[] = [
       (sessionId) => ["appendTurn", { sessionId, branchId: "b" }, [{ role: "user", content: "More" }]],
-      (sessionId) => ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
-      (sessionId) => ["updateBranch", sessionId, "b", { metadata: { a: 1 } }],
+      (sessionId) => ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c" }],
+      (sessionId) => ["updateBranch", { sessionId, branchId: "b" }, { metadata: { a: 1 } }],
     ];
     for (const other of others) {
       await race(
@@ -229,8 +246,8 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("what is deleted twice is deleted once", async () => {
     await race(
       (sessionId) => [
-        ["deleteBranch", sessionId, "b"],
-        ["deleteBranch", sessionId, "b"],
+        ["deleteBranch", { sessionId, branchId: "b" }],
+        ["deleteBranch", { sessionId, branchId: "b" }],
       ],
       (told) => expect(codes(told).toSorted()).toEqual(["branch_not_found", "ok"]),
     );
@@ -246,8 +263,8 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("a branch is deleted with all that was forked from it, or is not there to fork", async () => {
     await race(
       (sessionId) => [
-        ["deleteBranch", sessionId, "b", { recursive: true }],
-        ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+        ["deleteBranch", { sessionId, branchId: "b" }, { recursive: true }],
+        ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c" }],
       ],
       async (told, sessionId) => {
         expect(told[0].ok, told[0].code).toBe(true);
@@ -260,7 +277,7 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("a branch is reverted before a run begins on it, or refuses to be", async () => {
     await race(
       (sessionId) => [
-        ["revertBranch", { sessionId, branchId: "b", toSeq: 1 }],
+        ["revertBranch", { sessionId, branchId: "b" }, { toSeq: 1 }],
         ["run", "Go", { sessionId, branchId: "b" }],
       ],
       async (told, sessionId) => {
@@ -285,18 +302,18 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
     const [one, other] = track.racers;
     expect(await one(["run", "Go", { sessionId, branchId: "b" }])).toEqual({ ok: true });
     const refused: Command[] = [
-      ["deleteBranch", sessionId, "b"],
+      ["deleteBranch", { sessionId, branchId: "b" }],
       ["deleteSession", sessionId],
-      ["revertBranch", { sessionId, branchId: "b", toSeq: 1 }],
+      ["revertBranch", { sessionId, branchId: "b" }, { toSeq: 1 }],
       ["run", "Me too", { sessionId, branchId: "b" }],
     ];
     for (const command of refused) expect(await other(command), command[0]).toEqual({ code: "run_active" });
     const done: Command[] = [
       ["updateSession", sessionId, { metadata: { a: 1 } }],
-      ["updateBranch", sessionId, "b", { metadata: { a: 1 } }],
-      ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
-      ["deleteBranch", sessionId, "c"],
-      ["deleteBranch", sessionId, "free"],
+      ["updateBranch", { sessionId, branchId: "b" }, { metadata: { a: 1 } }],
+      ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c" }],
+      ["deleteBranch", { sessionId, branchId: "c" }],
+      ["deleteBranch", { sessionId, branchId: "free" }],
     ];
     for (const command of done) expect(await other(command), command[0]).toEqual({ ok: true });
   });
@@ -334,8 +351,8 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
   test("two patches of a branch are both there", async () => {
     await race(
       (sessionId) => [
-        ["updateBranch", sessionId, "b", { metadata: { a: 1 } }],
-        ["updateBranch", sessionId, "b", { metadata: { b: 2 } }],
+        ["updateBranch", { sessionId, branchId: "b" }, { metadata: { a: 1 } }],
+        ["updateBranch", { sessionId, branchId: "b" }, { metadata: { b: 2 } }],
       ],
       async (told, sessionId) => {
         expect(codes(told)).toEqual(["ok", "ok"]);
@@ -349,7 +366,7 @@ describe.each(Object.keys(tracks))("on %s", (name) => {
     await race(
       (sessionId) => [
         ["createBranch", sessionId, { branchId: "c" }],
-        ["forkBranch", { sessionId, branchId: "b", newBranchId: "c" }],
+        ["forkBranch", { sessionId, branchId: "b" }, { newBranchId: "c" }],
       ],
       (told) => expect(codes(told).toSorted()).toEqual(["branch_exists", "ok"]),
     );

@@ -126,7 +126,7 @@ test("a run whose turn is committed is completed, although its branch is deleted
   const store = memoryStore({ clock });
   const append: Store["append"] = async (ref, events, options) => {
     if (!options?.release) return store.append(ref, events, options);
-    await other.updateBranch("s", "main", { name: "Renamed" });
+    await other.updateBranch({ sessionId: "s", branchId: "main" }, { name: "Renamed" });
     const appended = await store.append(ref, events, options);
     await other.deleteSession("s");
     return appended;

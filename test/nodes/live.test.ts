@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { systemClock } from "../../src/base/clock.ts";
 import type { Store } from "../../src/log/store.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
-import { lazyStore } from "../../src/sessions/open-store.ts";
+import { lazyStore } from "../../src/sessions/lazy-store.ts";
 import { postgresStore } from "../../src/stores/postgres/index.ts";
 import { redisStore } from "../../src/stores/redis/index.ts";
 import type { Frame } from "../../src/wire/index.ts";

@@ -134,7 +134,7 @@ describe("turns that nobody claims", () => {
     await stop();
   });
 
-  test("W5: are found as soon after a clock was set back", async () => {
+  test("Sweeper-5: are found as soon after a clock was set back", async () => {
     const base = manualClock();
     let offset = hour;
     const clock = { now: () => base.now() + offset, sleep: base.sleep };
@@ -149,7 +149,7 @@ describe("turns that nobody claims", () => {
     await stop();
   });
 
-  test("W5: are found although a process wrote whose clock is ahead", async () => {
+  test("Sweeper-5: are found although a process wrote whose clock is ahead", async () => {
     let offset = 0;
     const base = manualClock();
     const store = memoryStore({ clock: { now: () => base.now() + offset, sleep: base.sleep } });

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw } from "./kit.ts";
 
 const tables = ["activity", "branches", "checkpoints", "content_refs", "contents", "events", "segments", "sessions"];
@@ -17,11 +18,11 @@ async function giveSomethingOfEverything(store: Store, ref: BranchRef): Promise<
   const { branchId } = ref;
   const bytes = new TextEncoder().encode("shared");
   await store.append(ref, facts(`${branchId}-`, 3), { header: { name: branchId } });
-  await store.saveSegment(ref, { to: 2, lines: ["a segment"] });
+  await store.segments!.save(ref, { to: 2, lines: ["a segment"] });
   await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-  await store.putContent(ref, { id: "shared", bytes, mediaType: "text/plain" });
-  await store.putContent(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
-  const { epoch } = await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 60_000 });
+  await store.blobs!.put(ref, { id: "shared", bytes, mediaType: "text/plain" });
+  await store.blobs!.put(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
+  const { epoch } = await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 60_000 });
   await store.releaseRun(ref, { epoch });
 }
 
@@ -48,7 +49,7 @@ describe("rows", () => {
     expect(await rowCounts(schema)).not.toEqual(before);
     await store.deleteBranch(fork, { recursive: true });
     expect(await rowCounts(schema)).toEqual(before);
-    await store.deleteContent(main, "shared");
+    await store.blobs!.delete(main, "shared");
     expect(await rowCounts(schema)).toMatchObject({ contents: 1, content_refs: 1 });
     await store.updateSession("s", { metadata: { user: "other", tags: null } });
     expect(await rowCounts(schema)).toMatchObject({ terms: 1 });
@@ -64,9 +65,9 @@ describe("rows", () => {
     const metadata = Object.fromEntries(texts.map((text) => [text, text]));
     const branch = { id: "main", header: metadata, events: texts.map((data, i) => ({ id: `e${i}`, data })) };
     await store.createSession({ id: "s", metadata, state: metadata, branch });
-    for (const [to, data] of texts.entries()) await store.saveSegment(main, { to, lines: [data] });
+    for (const [to, data] of texts.entries()) await store.segments!.save(main, { to, lines: [data] });
     for (const text of texts) {
-      await store.putContent(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
+      await store.blobs!.put(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
     }
     await store.append(main, [{ id: "\0", data: "\0" }], { header: { "\0new": "\0", "a\0b": null } });
     expect(await store.append(main, [{ id: "\0", data: "\0" }])).toEqual({ first: 11, last: 11 });
@@ -74,9 +75,10 @@ describe("rows", () => {
     expect((await again.read(main)).map(({ data }) => data)).toEqual([...texts, "\0"]);
     const { "a\0b": _, ...header } = metadata;
     expect((await again.getBranch(main))!.header).toEqual({ ...header, "\0new": "\0" });
-    for (const [to, data] of texts.entries()) expect(await again.getSegment(main, to)).toEqual({ to, lines: [data] });
+    for (const [to, data] of texts.entries())
+      expect(await again.segments!.get(main, to)).toEqual({ to, lines: [data] });
     expect(await again.getSession("s")).toMatchObject({ metadata, state: metadata });
-    const contents = await again.listContent(main);
+    const contents = await again.blobs!.list(main);
     expect(contents.map(({ name }) => name).sort()).toEqual([...texts].sort());
     for (const text of texts) {
       expect((await again.listSessions({ metadata: { [text]: text } })).sessions).toHaveLength(1);
@@ -134,8 +136,8 @@ describe("rows", () => {
   test("a chain of 1,000 forks can be read at both ends and through the middle", async () => {
     const store = await opened();
     await givenMain(store, facts("root", 1));
-    await store.saveSegment(main, { to: 1, lines: ["the root's"] });
-    await store.putContent(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
+    await store.segments!.save(main, { to: 1, lines: ["the root's"] });
+    await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
     const depth = 1_000;
     const ids = ["main", ...Array.from({ length: depth }, (_, i) => `b${i}`)];
     for (const [i, id] of ids.slice(1).entries()) {
@@ -148,8 +150,8 @@ describe("rows", () => {
     expect(await store.read(last, { limit: 5 })).toEqual(whole.slice(0, 5));
     expect(await store.read(last, { after: 500, limit: 5 })).toEqual(whole.slice(500, 505));
     expect(await store.read(last, { limit: 5, reverse: true })).toEqual(whole.slice(-5).reverse());
-    expect(await store.getSegment(last, 900)).toEqual({ to: 1, lines: ["the root's"] });
-    expect(await store.getContent(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
+    expect(await store.segments!.get(last, 900)).toEqual({ to: 1, lines: ["the root's"] });
+    expect(await store.blobs!.get(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
     expect(await store.deleteBranch({ sessionId: "s", branchId: "b0" }, { recursive: true })).toHaveLength(depth);
   });
 
@@ -176,8 +178,8 @@ describe("maintain", () => {
         INSERT INTO ${schema}.contents (session_no, id, bytes) SELECT no, 'c', '' FROM ${schema}.sessions`,
     );
     expect((await store.maintain()).problems).toEqual([
-      { code: "orphan", detail: "Removed 2 facts of no branch." },
-      { code: "orphan", detail: "Removed 1 contents that nothing refers to." },
+      { code: "orphan", detail: "Removed 2 facts without a branch." },
+      { code: "orphan", detail: "Removed 1 unreferenced contents." },
     ]);
     expect(await rowCounts(schema)).toEqual(before);
     expect((await store.maintain()).problems).toEqual([]);
@@ -246,9 +248,9 @@ describe("several handles", () => {
       await givenMain(stores[0]!, facts("e", 1));
       const writes = stores.flatMap((store, s) => [
         store.append(main, facts(`a${s}-`, 2)),
-        store.saveSegment(main, { to: 1, lines: ["x"] }),
+        store.segments!.save(main, { to: 1, lines: ["x"] }),
         store.saveCheckpoint(main, { id: `c${s}`, seq: 1, data: {} }),
-        store.putContent(main, { id: "c", bytes, mediaType: "x/y" }),
+        store.blobs!.put(main, { id: "c", bytes, mediaType: "x/y" }),
         store.updateSession("s", { metadata: { [`k${s}`]: round } }),
         store.createBranch("s", { id: `f${s}`, header: {}, events: [], parent: { branchId: "main", seq: 1 } }),
       ]);
@@ -290,15 +292,15 @@ describe("several handles", () => {
       await Promise.all(
         refs.map((ref, i) => {
           const store = stores[i % 2]!;
-          return (i + round) % 2 ? store.putContent(ref, content) : store.deleteContent(ref, "c");
+          return (i + round) % 2 ? store.blobs!.put(ref, content) : store.blobs!.delete(ref, "c");
         }),
       );
       for (const [i, ref] of refs.entries()) {
-        const found = await stores[0]!.getContent(ref, "c");
+        const found = await stores[0]!.blobs!.get(ref, "c");
         expect(found?.bytes).toEqual((i + round) % 2 ? content.bytes : undefined);
       }
     }
-    for (const ref of refs) await stores[0]!.deleteContent(ref, "c");
+    for (const ref of refs) await stores[0]!.blobs!.delete(ref, "c");
     await stores[0]!.maintain();
     expect(await rowCounts(schema)).toMatchObject({ contents: 0, content_refs: 0 });
   });
@@ -308,15 +310,15 @@ describe("several handles", () => {
     const at = (now: number) => ({ now: () => now, sleep: async () => {} });
     const [early, late] = [await opened({ schema, clock: at(1) }), await opened({ schema, clock: at(9e15) })];
     await givenMain(early);
-    const claim = await early.claimRun(main, { runId: "r", owner: "o", leaseMs: 60_000 });
+    const claim = await claimSlot(early, main, { runId: "r", owner: "o", leaseMs: 60_000 });
     const [{ now }] = (await (await raw()).query("SELECT extract(epoch FROM now()) * 1000 AS now")).rows;
     expect(Math.abs(claim.claimedAt - Number(now))).toBeLessThan(60_000);
-    await expect(late.claimRun(main, { runId: "r2", owner: "o", leaseMs: 1 })).rejects.toMatchObject({
+    await expect(claimSlot(late, main, { runId: "r2", owner: "o", leaseMs: 1 })).rejects.toMatchObject({
       code: "run_active",
     });
     await expect(late.deleteSession("s")).rejects.toMatchObject({ code: "run_active" });
     await early.releaseRun(main, claim);
-    const brief = await early.claimRun(main, { runId: "r", owner: "o", leaseMs: 1 });
+    const brief = await claimSlot(early, main, { runId: "r", owner: "o", leaseMs: 1 });
     await new Promise((resolve) => setTimeout(resolve, 20));
     const taken = await late.append(main, facts("e", 1), { claim: { runId: "r2", owner: "o", leaseMs: 60_000 } });
     expect(taken.claim!.epoch).toBeGreaterThan(brief.epoch);

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Appended, Store } from "../../src/log/index.ts";
 import type { PostgresRetry } from "../../src/stores/postgres/database.ts";
 import { packSegment } from "../../src/stores/postgres/segments.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 import { lossyProxy } from "./proxy.ts";
 
@@ -64,15 +65,15 @@ describe("a lost answer", () => {
     const { proxy, store } = await givenLossyStore();
     await store.append(main, facts("e", 1));
     proxy.loseAnswerTo("lost-run");
-    const claim = await store.claimRun(main, { ...run, runId: "lost-run" });
+    const claim = await claimSlot(store, main, { ...run, runId: "lost-run" });
     expect(await store.listRuns()).toEqual([{ ...claim, expiresAt: expect.any(Number) }]);
     proxy.loseAnswerTo(await packSegment(["lost-segment"]));
-    await store.saveSegment(main, { to: 1, lines: ["lost-segment"] });
-    expect(await store.getSegment(main, 1)).toEqual({ to: 1, lines: ["lost-segment"] });
+    await store.segments!.save(main, { to: 1, lines: ["lost-segment"] });
+    expect(await store.segments!.get(main, 1)).toEqual({ to: 1, lines: ["lost-segment"] });
     proxy.loseAnswerTo("lost-content");
     const bytes = new TextEncoder().encode("bytes");
-    const record = await store.putContent(main, { id: "lost-content", bytes, mediaType: "text/plain" });
-    expect(await store.listContent(main)).toEqual([record]);
+    const record = await store.blobs!.put(main, { id: "lost-content", bytes, mediaType: "text/plain" });
+    expect(await store.blobs!.list(main)).toEqual([record]);
     expect(proxy.lost).toBe(3);
   });
 

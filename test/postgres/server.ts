@@ -6,6 +6,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 export interface TestServer {
@@ -62,7 +63,7 @@ export async function startServer(
     port,
     async restart(how) {
       await end(server, how === "fast" ? "SIGINT" : "SIGQUIT");
-      server = await start();
+      server = await startAgain(start);
     },
     async stop() {
       await end(server, "SIGQUIT");
@@ -103,6 +104,21 @@ function run(
     server.on("error", reject);
     server.on("close", () => reject(new Error(`The server ended: ${said}`)));
   });
+}
+
+/**
+ * Starts it at the port that it had. While nobody listened there, a connection of some process may have got the port for its own
+ * end, even one that tried to reach the server: it goes when that connection does.
+ */
+async function startAgain(start: () => Promise<ChildProcess>): Promise<ChildProcess> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (tries === 100 || !/Address already in use/.test((error as Error).message)) throw error;
+      await sleep(100);
+    }
+  }
 }
 
 function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {

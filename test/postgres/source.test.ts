@@ -37,8 +37,8 @@ describe("sources", () => {
       const store = await postgresStore({ query }, { schema: freshSchema() });
       onTestFinished(() => store.close());
       await givenMain(store);
-      await store.putContent(main, { id: "c", bytes: new Uint8Array([0, 1, 255]), mediaType: "a/b" });
-      return (await store.getContent(main, "c"))?.bytes;
+      await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([0, 1, 255]), mediaType: "a/b" });
+      return (await store.blobs!.get(main, "c"))?.bytes;
     };
     expect(await given((bytes) => `\\x${bytes.toString("hex")}`)).toEqual(new Uint8Array([0, 1, 255]));
     await expect(given((bytes) => bytes.toString())).rejects.toMatchObject({ code: "store_unsupported" });

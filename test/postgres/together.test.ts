@@ -115,10 +115,10 @@ describe("segments that are asked for at the same time", () => {
       events: facts("f", 4),
       parent: { branchId: "main", seq: 3 },
     });
-    for (const to of [1, 3, 4]) await store.saveSegment(main, { to, lines: [`main ${to}`, "\ud800"] });
-    for (const to of [5, 7]) await store.saveSegment(fork, { to, lines: [`fork ${to}`] });
+    for (const to of [1, 3, 4]) await store.segments!.save(main, { to, lines: [`main ${to}`, "\ud800"] });
+    for (const to of [5, 7]) await store.segments!.save(fork, { to, lines: [`fork ${to}`] });
     statements.length = 0;
-    const found = await Promise.all([7, 0, 4, 6, 2].map((at) => store.getSegment(fork, at)));
+    const found = await Promise.all([7, 0, 4, 6, 2].map((at) => store.segments!.get(fork, at)));
     expect(statements).toHaveLength(1);
     expect(found.map((segment) => segment?.lines[0])).toEqual(["fork 7", undefined, "main 3", "fork 5", "main 1"]);
     expect(found[4]).toEqual({ to: 1, lines: ["main 1", "\ud800"] });
@@ -127,17 +127,19 @@ describe("segments that are asked for at the same time", () => {
   test("of a branch that is not there are refused one and all", async () => {
     const { store } = await givenCounted();
     await givenMain(store);
-    const results = await Promise.allSettled([1, 2].map((at) => store.getSegment({ ...main, branchId: "gone" }, at)));
+    const results = await Promise.allSettled(
+      [1, 2].map((at) => store.segments!.get({ ...main, branchId: "gone" }, at)),
+    );
     expect(codes(results)).toEqual(["branch_not_found", "branch_not_found"]);
   });
 
   test("are told from what is none", async () => {
     const { store, schema } = await givenCounted();
     await givenMain(store, facts("e", 2));
-    await store.saveSegment(main, { to: 1, lines: ["whole"] });
-    await store.saveSegment(main, { to: 2, lines: ["damaged"] });
+    await store.segments!.save(main, { to: 1, lines: ["whole"] });
+    await store.segments!.save(main, { to: 2, lines: ["damaged"] });
     await (await raw()).query(`UPDATE ${schema}.segments SET data = left(data, 12) WHERE seq = 2`);
-    const results = await Promise.allSettled([1, 2].map((at) => store.getSegment(main, at)));
+    const results = await Promise.allSettled([1, 2].map((at) => store.segments!.get(main, at)));
     expect(codes(results)).toEqual(["done", "store_corrupt"]);
   });
 });

@@ -36,8 +36,11 @@ describe("the log of version 1", () => {
 
   test("fills every part of a view", () => {
     const view = project(facts);
-    for (const [name, value] of Object.entries(view)) {
-      expect(Object.keys(Object(value)).length > 0 || value > 0, `${name} is filled`).toBe(true);
+    // Nothing is left out of a view that was folded from the first fact.
+    const { skipped, skippedTurns, ...parts } = view;
+    expect([skipped, skippedTurns]).toEqual([0, 0]);
+    for (const [name, value] of Object.entries(parts)) {
+      expect(Object.keys(Object(value)).length > 0 || Number(value) > 0, `${name} is filled`).toBe(true);
     }
     expect(new Set(view.turns.map(({ status }) => status))).toEqual(new Set(["committed", "interrupted"]));
   });

@@ -13,10 +13,12 @@ import {
   type UnknownFact,
 } from "../../src/events/index.ts";
 import { type BranchView, emptyView, fold, project } from "../../src/projection/index.ts";
+import { toRecord } from "../../src/projection/overlay.ts";
 import { answerDangling } from "../../src/projection/tools.ts";
-import { stateOf } from "../../src/projection/view.ts";
+import { type Overlay, stateOf } from "../../src/projection/view.ts";
 
 type AnyFact = Fact | UnknownFact;
+type InForce = Pick<BranchView, "overlays" | "cleared">;
 type Batch = { calls: number; arrivals: number[]; early: boolean; ask: boolean };
 type End = "commit" | "stage" | "fail" | "interrupt" | "leave";
 
@@ -27,7 +29,9 @@ export type Step =
   | { do: "discard"; which: number }
   | { do: "revert"; to: number }
   | { do: "fork"; keep: number; none: boolean }
-  | { do: "compact"; hard: boolean; from: number; to: number; calls: boolean }
+  | { do: "compact"; hard: boolean; from: number; to: number; keep: number[]; calls: boolean; undo: boolean }
+  | { do: "clear"; which: number; all: boolean; undo: boolean }
+  | { do: "restore" }
   | { do: "update"; what: number }
   | { do: "state"; state: number }
   | { do: "question"; how: number; which: number }
@@ -52,9 +56,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("revert"), to: any }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("fork"), keep: any, none: fc.boolean() }) },
   {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any, calls: fc.boolean() }),
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("compact"),
+      hard: fc.boolean(),
+      // Mostly the beginning, as compactions do.
+      from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: any }),
+      to: any,
+      keep: fc.array(any, { maxLength: 2 }),
+      calls: fc.boolean(),
+      undo: fc.boolean(),
+    }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("clear"), which: any, all: fc.boolean(), undo: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("restore") }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("update"), what: small }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("state"), state: small }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("question"), how: small, which: small }) },
@@ -89,6 +107,8 @@ class History {
   readonly #heard: ((before: BranchView, drafts: readonly Draft[]) => void) | undefined;
   #ids = 0;
   #time = 1000;
+  /** What was in force before the newest compaction. */
+  #before: { of: number; inForce: InForce } | undefined;
 
   constructor(heard?: (before: BranchView, drafts: readonly Draft[]) => void) {
     this.#heard = heard;
@@ -103,6 +123,8 @@ class History {
     else if (step.do === "revert") this.#revert(step.to);
     else if (step.do === "fork") this.#fork(step.keep, step.none);
     else if (step.do === "compact") this.#compact(step);
+    else if (step.do === "clear") this.#clear(step);
+    else if (step.do === "restore") this.#restore();
     else if (step.do === "update") this.#update(step.what);
     else if (step.do === "state") this.#add({ type: "state.changed", set: patch(step.state) });
     else if (step.do === "question") this.#question(step.how, step.which);
@@ -197,7 +219,9 @@ class History {
     const then = project(this.facts.slice(0, to));
     const messages = closedMessages(then).length;
     const set = diffPatch(stateOf(this.view), stateOf(then));
-    this.#add({ type: "branch.reverted", to, messages, ...answeredOf(then), set });
+    const overlays = then.overlays.map(toRecord);
+    const inForce = this.view.lastOverlay > to ? { overlays, cleared: then.cleared } : {};
+    this.#add({ type: "branch.reverted", to, messages, ...answeredOf(then), set, ...inForce });
   }
 
   #fork(keep: number, none: boolean): void {
@@ -207,23 +231,82 @@ class History {
     const at = { branchId: "parent", seq: this.view.seq };
     const kept = keep % 2 === 0 ? all.length : messages;
     const messageId = all[kept - 1]?.id;
-    this.#add({ type: "branch.forked", from: at, messages: kept, ...(messageId && { messageId }), set, name: "fork" });
+    const overlays = this.view.overlays.filter(({ to }) => to <= kept).map(({ id }) => id);
+    const inForce = { overlays, cleared: this.view.cleared.filter((each) => each.at < kept) };
+    const name = "fork";
+    this.#add({
+      type: "branch.forked",
+      from: at,
+      messages: kept,
+      ...(messageId && { messageId }),
+      set,
+      name,
+      ...inForce,
+    });
   }
 
-  #compact({ hard, from, to, calls }: Step & { do: "compact" }): void {
-    const { messages } = this.view;
-    if (messages.length === 0) return;
-    const first = from % messages.length;
-    const last = first + (to % (messages.length - first));
+  /** Any range that cuts no other one and that somebody sees; a soft one may reach into the open turn. */
+  #compact({ hard, from, to, keep, calls, undo }: Step & { do: "compact" }): void {
+    const { messages, overlays, staged, open } = this.view;
+    const reach = hard || staged.length > 0 || !open ? [] : answeredStart(open.messages);
+    const all = [...messages, ...reach];
+    if (all.length === 0) return;
+    let start = from % all.length;
+    let end = start + 1 + (to % (all.length - start));
+    for (let cut = true; cut; ) {
+      const other = overlays.find((each) => isCutBy(each, start, end));
+      cut = other !== undefined;
+      if (other) [start, end] = [Math.min(start, other.from), Math.max(end, other.to)];
+    }
+    const isHidden = overlays.some(
+      (each) => each.from <= start && each.to >= end && (!hard || each.retention === "hard"),
+    );
+    if (isHidden || end > all.length) return;
     const call = { type: "tool-call", toolCallId: this.#id("c"), toolName: "add", input: {} };
     const summary = { id: this.#id("m"), role: "assistant", content: calls ? [call] : "So far: a lot." };
+    const before = this.#inForce();
     this.#add({
       type: "history.compacted",
       retention: hard ? "hard" : "soft",
-      first: messages[first]!.id,
-      last: messages[last]!.id,
+      from: start,
+      to: end,
+      first: all[start]!.id,
+      last: all[end - 1]!.id,
+      keep: keep.map((each) => start + (each % (end - start))),
       replacements: to % 3 === 0 ? [] : [summary],
+      over: overlays.filter((each) => each.from >= start && each.to <= end).map(({ seq }) => seq),
+      ...(end > messages.length && { turnId: open!.id }),
     });
+    if (undo) this.#takeBack(before);
+    else this.#before = { of: this.view.seq, inForce: before };
+  }
+
+  #clear({ which, all, undo }: Step & { do: "clear" }): void {
+    const results = closedMessages(this.view).flatMap((message, at) =>
+      message.role === "tool" ? [{ message, at }] : [],
+    );
+    if (results.length === 0) return;
+    const { message, at } = results[which % results.length]!;
+    const ids = (message.content as readonly ToolResultPart[]).map(({ toolCallId }) => toolCallId);
+    const before = this.#inForce();
+    this.#add({ type: "history.cleared", results: [{ at, callIds: all ? ids : ids.slice(0, 1) }] });
+    if (undo) this.#takeBack(before);
+  }
+
+  /** Takes the newest compaction back, unless what is in force changed since in another way. */
+  #restore(): void {
+    if (this.#before?.of === this.view.lastOverlay) this.#takeBack(this.#before.inForce);
+  }
+
+  #inForce(): InForce {
+    return { overlays: this.view.overlays, cleared: this.view.cleared };
+  }
+
+  #takeBack({ overlays, cleared }: InForce): void {
+    const there = new Set(this.view.overlays.map(({ id }) => id));
+    const carried = overlays.map((each) => (there.has(each.id) ? each.id : toRecord(each)));
+    const of = this.facts.at(-1)!.id;
+    this.#add({ type: "history.restored", of, overlays: carried, cleared });
   }
 
   #update(what: number): void {
@@ -237,6 +320,19 @@ class History {
     else if (how < 5) this.#add({ type: "interaction.answered", interactionId, answer: { text: "yes" } });
     else this.#add({ type: "interaction.expired", interactionId });
   }
+}
+
+/** The messages up to the first call that has no result. */
+function answeredStart(messages: readonly Message[]): readonly Message[] {
+  const answered = answerDangling(messages);
+  const end = answered.findIndex((message, i) => message !== messages[i]);
+  if (end < 0) return messages;
+  return messages.slice(0, callsOf(answered[end - 1]!).length > 0 ? end - 1 : end);
+}
+
+function isCutBy(other: Overlay, from: number, to: number): boolean {
+  const isApart = other.to <= from || other.from >= to;
+  return !isApart && !(other.from >= from && other.to <= to) && !(other.from <= from && other.to >= to);
 }
 
 /** Whether a position was not reverted away: going back from the end, reverts jump. */

@@ -1,8 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { callsOf, type Fact, type Message, type ToolResultPart, type UnknownFact } from "../../src/events/index.ts";
-import { turnPatch } from "../../src/projection/header.ts";
+import {
+  callsOf,
+  codec,
+  type Fact,
+  type Message,
+  type ToolResultPart,
+  type UnknownFact,
+} from "../../src/events/index.ts";
+import { adopt, foldAhead, shownState, turnPatch } from "../../src/projection/header.ts";
 import { type BranchView, copyView, emptyView, fold, project, transcript } from "../../src/projection/index.ts";
+import { countShown, outermost, rebuild, unclosedMessages } from "../../src/projection/overlay.ts";
 import {
   canSeal,
   cutSegment,
@@ -12,7 +20,7 @@ import {
   stillSealed,
 } from "../../src/projection/segment.ts";
 import { resultsId } from "../../src/projection/tools.ts";
-import { copyTurn, stateOf } from "../../src/projection/view.ts";
+import { copyTurn, PartialView, stateOf } from "../../src/projection/view.ts";
 import { holds } from "../model/property.ts";
 import { closedMessages, play, type Step, scripts } from "./histories.ts";
 
@@ -44,6 +52,10 @@ function resultsOf(message: Message | undefined): ToolResultPart[] {
   return message.content.filter((part) => part.type === "tool-result") as ToolResultPart[];
 }
 
+function ids(items: readonly { id: string }[]): string[] {
+  return items.map(({ id }) => id);
+}
+
 /** What is wrong with a list of messages in the eyes of a provider. */
 function illegal(messages: readonly Message[]): string[] {
   const problems: string[] = [];
@@ -58,16 +70,16 @@ function illegal(messages: readonly Message[]): string[] {
       problems.push(`${message.id} does not follow its call`);
     }
   }
-  const ids = messages.map(({ id }) => id);
-  if (new Set(ids).size !== ids.length) problems.push(`an id is there twice: ${ids}`);
+  const all = ids(messages);
+  if (new Set(all).size !== all.length) problems.push(`an id is there twice: ${all}`);
   return problems;
 }
 
 describe("whatever happened on a branch", () => {
-  test("its messages and its transcript are legal at every position (P2)", () =>
+  test("its messages and its transcript are legal at every position (Fold-2)", () =>
     always((facts) =>
       atEach(facts, (view) => {
-        expect(illegal(view.messages)).toEqual([]);
+        for (const messages of [view.messages, view.shown!, view.window]) expect(illegal(messages)).toEqual([]);
         expect(illegal(transcript(view))).toEqual([]);
       }),
     ));
@@ -76,7 +88,7 @@ describe("whatever happened on a branch", () => {
     always((facts) => {
       const born = new Map(facts.map((fact) => [fact.id, fact.seq]));
       atEach(facts, (view) => {
-        for (const messages of [view.messages, transcript(view)]) {
+        for (const messages of [view.messages, view.shown!, transcript(view)]) {
           const order = messages.flatMap(({ id }) => born.get(id) ?? []);
           expect(order).toEqual(order.toSorted((a, b) => a - b));
         }
@@ -98,11 +110,11 @@ describe("whatever happened on a branch", () => {
         const then = project(facts.slice(0, fact.to));
         expect(JSON.stringify(view.messages)).toBe(JSON.stringify(closedMessages(then)));
         expect(view.state).toEqual(stateOf(then));
-        expect(view.compactions).toEqual(then.compactions);
+        expect(ids(view.shown!)).toEqual(ids([...then.shown!, ...unclosedMessages(then)]));
+        expect(JSON.stringify(view.window)).toBe(JSON.stringify(transcript(then)));
         const withMessages = new Set(view.messages.map(({ turnId }) => turnId));
-        const ids = (turns: readonly { id: string }[]) =>
-          turns.map(({ id }) => id).filter((id) => withMessages.has(id));
-        expect(ids(view.turns)).toEqual(ids([...then.turns, ...then.staged, ...(then.open ? [then.open] : [])]));
+        const turns = (list: readonly { id: string }[]) => ids(list).filter((id) => withMessages.has(id));
+        expect(turns(view.turns)).toEqual(turns([...then.turns, ...then.staged, ...(then.open ? [then.open] : [])]));
         expect([view.open, view.staged, view.interactions]).toEqual([null, [], []]);
       }),
     ));
@@ -111,18 +123,20 @@ describe("whatever happened on a branch", () => {
     always((facts) => {
       for (const fact of facts) deepFreeze(fact);
       atEach(facts, (view) => {
-        const { messages, turns, staged, interactions, compactions, open, state, header, fork } = view;
-        for (const items of [messages, turns, staged, interactions, compactions])
+        const { messages, shown, window, turns, staged, interactions, open, state, header, fork } = view;
+        for (const items of [messages, shown!, window, turns, staged, interactions])
           for (const each of items) deepFreeze(each);
+        for (const items of [view.overlays, view.cleared]) deepFreeze(items);
         for (const each of [open && copyTurn(open), state, header, fork]) deepFreeze(each);
       });
     }));
 
-  test("a slice of the messages and turns taken by length stays true (V4)", () =>
+  test("a slice of the messages and turns taken by length stays true (Views-4)", () =>
     always((facts) => {
       const held: { array: unknown[]; text: string; length: number }[] = [];
-      atEach(facts, ({ messages, turns }) => {
-        for (const array of [messages, turns]) held.push({ array, length: array.length, text: JSON.stringify(array) });
+      atEach(facts, ({ messages, shown, window, turns }) => {
+        for (const array of [messages, shown!, window, turns])
+          held.push({ array, length: array.length, text: JSON.stringify(array) });
       });
       for (const { array, length, text } of held) expect(JSON.stringify(array.slice(0, length))).toBe(text);
     }, 100));
@@ -151,20 +165,104 @@ describe("whatever happened on a branch", () => {
     always((facts) =>
       atEach(facts, (view) => {
         const unclosed = [...view.staged, ...(view.open ? [view.open] : [])].map(({ id }) => id);
-        const ids = [...view.turns.map(({ id }) => id), ...unclosed];
-        expect(new Set(ids).size).toBe(ids.length);
-        const known = new Set([...ids, ...view.compactions.map(({ seq }) => facts[seq - 1]!.id)]);
+        const turns = [...ids(view.turns), ...unclosed];
+        const known = new Set(turns);
+        expect(known.size).toBe(turns.length);
         expect(closedMessages(view).filter(({ turnId }) => !known.has(turnId))).toEqual([]);
         for (const { from, to } of view.turns) expect(from).toBeLessThanOrEqual(to);
       }),
     ));
 });
 
+describe("whatever was compacted on a branch", () => {
+  test("what people and models see is what its overlays make of the ledger from scratch", () =>
+    always((facts) =>
+      atEach(facts, (view) => {
+        const anew = copyView(view);
+        rebuild(anew);
+        expect(JSON.stringify([anew.shown, anew.window])).toBe(JSON.stringify([view.shown, view.window]));
+        expect(countShown(view)).toBe(view.shown!.length);
+        const { overlays } = view;
+        const cuts = overlays.filter((a) => overlays.some((b) => a.from < b.from && b.from < a.to && a.to < b.to));
+        expect(cuts, "Overlay-1").toEqual([]);
+      }),
+    ));
+
+  test("the ledger has every message that it would have without (Overlay-6)", () =>
+    always((facts) => {
+      const without = facts.map((fact) => (fact.type.startsWith("history.") ? nothingOf(fact) : withoutInForce(fact)));
+      const plain = emptyView();
+      atEach(facts, (view, { seq }) => {
+        fold(plain, without[seq - 1]!);
+        expect(JSON.stringify(view.messages)).toBe(JSON.stringify(plain.messages));
+      });
+    }));
+
+  test("taking it back gives the view there would be without it (Overlay-7)", () =>
+    always((facts) =>
+      atEach(facts, (view, fact) => {
+        if (fact.type !== "history.restored") return;
+        const before = facts.slice(0, fact.seq - 1);
+        const undone = before.findLastIndex(({ type }) => type.startsWith("history."));
+        const without = project(before.map((each, i) => (i === undone ? nothingOf(each) : each)));
+        const seen = (each: BranchView) => [each.messages, each.shown, each.window, transcript(each)];
+        expect(JSON.stringify(seen(view))).toBe(JSON.stringify(seen(without)));
+      }),
+    ));
+
+  test("a view that holds only what a model sees shows it the same, as long as it can be folded", async () => {
+    let checked = 0;
+    await always((facts) => {
+      let part: BranchView | undefined;
+      atEach(facts, (view, fact) => {
+        if (part) part = foldPart(part, fact);
+        if (part) {
+          checked++;
+          expect(JSON.stringify(transcript(part))).toBe(JSON.stringify(transcript(view)));
+          expect(countShown(part)).toBe(view.shown!.length);
+        }
+        part ??= partOf(view);
+      });
+    });
+    expect(checked).toBeGreaterThan(20);
+  });
+
+  /** Undefined when nothing can be left out. */
+  function partOf(view: BranchView): BranchView | undefined {
+    const first = outermost(view.overlays).find(({ from }) => from === 0);
+    const skipped = Math.min(first?.to ?? 0, view.messages.length);
+    if (skipped === 0) return undefined;
+    const part = { ...copyView(view), skipped, messages: view.messages.slice(skipped) };
+    rebuild(part);
+    return part;
+  }
+
+  function foldPart(part: BranchView, fact: AnyFact): BranchView | undefined {
+    try {
+      fold(part, fact);
+      return part;
+    } catch (error) {
+      expect(error).toBeInstanceOf(PartialView);
+      return undefined;
+    }
+  }
+
+  function nothingOf({ seq, id, at }: AnyFact): UnknownFact {
+    return codec.decode({ seq, id, data: `{"type":"moon.rose","v":2,"at":${at}}` }) as UnknownFact;
+  }
+
+  function withoutInForce(fact: AnyFact): AnyFact {
+    const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
+    return isCut ? { ...fact, overlays: undefined, cleared: undefined } : fact;
+  }
+});
+
 describe("the header of a branch's row", () => {
   test("is predicted by turnPatch exactly as the fold then makes it, and the view is left alone", () =>
     holds(
       fc.asyncProperty(scripts, async (script) => {
-        const row = { messages: 0, turn: null as string | null, asks: null as string[] | null };
+        const none = { messages: 0, turn: null as string | null, asks: null as string[] | null, state: null };
+        const row = { ...none, compacted: null as true | null };
         let expected: (() => void) | undefined;
         play(script, (view, drafts) => {
           expected?.();
@@ -176,12 +274,37 @@ describe("the header of a branch's row", () => {
           expected = () => {
             const turn = view.open?.id ?? view.staged.at(-1)?.id ?? null;
             const asks = view.interactions.length === 0 ? null : view.interactions.map(({ id }) => id);
-            const actual = { messages: view.messages.length, turn, asks };
+            const compacted = view.overlays.some(({ retention }) => retention === "hard") || null;
+            const actual = { messages: view.shown!.length, turn, asks, state: shownState(view.state), compacted };
             if (forks) Object.assign(row, actual);
             expect(row).toEqual(actual);
           };
         });
         expected?.();
+      }),
+      150,
+    ));
+});
+
+describe("folding ahead", () => {
+  test("leaves the view alone until it is adopted, and then gives what folding gives, byte for byte", () =>
+    holds(
+      fc.asyncProperty(scripts, async (script) => {
+        play(script, (view, drafts) => {
+          if (drafts[0]!.type === "branch.forked") return;
+          const facts = drafts.map((draft, i) => ({ ...draft, seq: view.seq + 1 + i }) as Fact);
+          const folded = copyView(view);
+          for (const fact of facts) fold(folded, fact);
+          const own = copyView(view);
+          const before = JSON.stringify(own);
+          const messages = own.messages.slice();
+          const ahead = foldAhead(own, facts);
+          expect(JSON.stringify(own)).toBe(before);
+          adopt(ahead);
+          expect(JSON.stringify(own)).toBe(JSON.stringify(folded));
+          // Views-4: what stays is the same object, not a copy of it.
+          if (!ahead.rewrites) expect(messages.every((message, i) => own.messages[i] === message)).toBe(true);
+        });
       }),
       150,
     ));

@@ -88,7 +88,7 @@ describe.skipIf(missing)("a page on a branch", () => {
       await opened.getByText("connected", { exact: true }).waitFor();
       return opened;
     };
-    const branch = createClient({ url, token }).open({ agentId: "helper", sessionId: "s" });
+    const branch = createClient({ url, token }).branch({ agentId: "helper", sessionId: "s" });
     return { open, branch, allow: speed.allow };
   }
 

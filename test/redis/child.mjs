@@ -23,7 +23,9 @@ if (command === "die") {
   const branch = { id: "main", header: {}, events: [] };
   await store.createSession({ id: "born", metadata: { k: "new" }, state: {}, branch });
   await store.updateSession("patched", { metadata: { k: "new" } });
-  await store.claimRun({ sessionId: "claimed", branchId: "main" }, { runId: "r", owner: "o", leaseMs: 60_000 });
+  await store.append({ sessionId: "claimed", branchId: "main" }, [{ id: "claim", data: "{}" }], {
+    claim: { runId: "r", owner: "o", leaseMs: 60_000 },
+  });
   await store.deleteSession("deleted");
   await store.append({ sessionId: "touched", branchId: "main" }, [{ id: "e", data: "{}" }]);
   process.kill(process.pid, "SIGKILL");

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { RedisWarning } from "../../src/stores/redis/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { checkLog } from "../../src/testing/index.ts";
 import { facts, freshPrefix, givenMain, main, opened, raw, sharedServer, startProxy } from "./kit.ts";
 import { missing, startServer } from "./server.ts";
@@ -28,7 +29,7 @@ describe.skipIf(missing)("a store in use", () => {
     const store = await opened(proxy.url, { prefix: freshPrefix() });
     await givenMain(store);
     proxy.loseAnswerTo("the-run");
-    const claim = await store.claimRun(main, { runId: "the-run", owner: "o", leaseMs: 60_000 });
+    const claim = await claimSlot(store, main, { runId: "the-run", owner: "o", leaseMs: 60_000 });
     expect(proxy.lost).toBe(1);
     expect(await store.listRuns()).toMatchObject([{ runId: "the-run", epoch: claim.epoch }]);
     proxy.loseAnswerTo("last-fact");
@@ -121,11 +122,11 @@ describe.skipIf(missing)("a store in use", () => {
     const store = await opened(server().url, { prefix: freshPrefix() });
     await givenMain(store);
     const before = Date.now();
-    const claim = await store.claimRun(main, { runId: "r1", owner: "o", leaseMs: 60 });
+    const claim = await claimSlot(store, main, { runId: "r1", owner: "o", leaseMs: 60 });
     expect(Math.abs(claim.claimedAt - before)).toBeLessThan(60_000);
     const next = async (): Promise<number> => {
       try {
-        return (await store.claimRun(main, { runId: "r2", owner: "o", leaseMs: 60 })).epoch;
+        return (await claimSlot(store, main, { runId: "r2", owner: "o", leaseMs: 60 })).epoch;
       } catch (error) {
         expect(error).toMatchObject({ code: "run_active" });
         await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,6 +1,7 @@
 // The lists over all sessions lie apart from the sessions: whatever dies between the two, they show what is there.
 
 import { describe, expect, test } from "vitest";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { hostileIds, manualClock } from "../../src/testing/index.ts";
 import { facts, freshPrefix, givenMain, idsOf, keysOf, main, opened, raw, runChild, sharedServer } from "./kit.ts";
 import { missing } from "./server.ts";
@@ -63,7 +64,7 @@ describe.skipIf(missing)("the lists over all sessions", () => {
     for (const id of ["a", "b{}:%", "*"]) {
       await store.createSession({ id, metadata: { of: id }, state: {}, branch });
     }
-    await store.claimRun({ sessionId: "a", branchId: "main" }, { runId: "r", owner: "o", leaseMs: 1 });
+    await claimSlot(store, { sessionId: "a", branchId: "main" }, { runId: "r", owner: "o", leaseMs: 1 });
     await store.close();
     for (const key of await keysOf(client, prefix)) if (key.startsWith(`{${prefix}}`)) await client.del(key);
     const other = await opened(server().url, { prefix });
@@ -163,10 +164,10 @@ describe.skipIf(missing)("what is deleted", () => {
       const parent = { branchId: id, seq: 1 };
       await store.createBranch(id, { id: fork.branchId, header: {}, events: facts("f", 1), parent });
       for (const each of [ref, fork]) {
-        const { epoch } = await store.claimRun(each, { runId: id, owner: id, leaseMs: 60_000 });
+        const { epoch } = await claimSlot(store, each, { runId: id, owner: id, leaseMs: 60_000 });
         await store.saveCheckpoint(each, { id, seq: 1, data: {} });
-        await store.saveSegment(each, { to: 2, lines: [id] });
-        await store.putContent(each, { id, bytes: Buffer.from(id), mediaType: "text/plain" });
+        await store.segments!.save(each, { to: 2, lines: [id] });
+        await store.blobs!.put(each, { id, bytes: Buffer.from(id), mediaType: "text/plain" });
         await store.append(each, facts("g", 1), { epoch, release: true });
       }
       await store.deleteBranch(fork);

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { facts, freshPrefix, givenMain, main, opened, raw, runChild, sharedServer } from "./kit.ts";
 import { missing } from "./server.ts";
 
@@ -24,13 +25,13 @@ describe.skipIf(missing)("processes on one server", () => {
     const prefix = freshPrefix();
     const [one, two] = [await opened(server().url, { prefix }), await opened(server().url, { prefix })];
     await givenMain(one);
-    const old = await one.claimRun(main, { runId: "r1", owner: "one", leaseMs: 60_000 });
-    const taken = await two.claimRun(main, { runId: "r2", owner: "two", leaseMs: 60_000, over: old.epoch });
+    const old = await claimSlot(one, main, { runId: "r1", owner: "one", leaseMs: 60_000 });
+    const taken = await claimSlot(two, main, { runId: "r2", owner: "two", leaseMs: 60_000, over: old.epoch });
     expect(taken.epoch).toBeGreaterThan(old.epoch);
     const late = one.append(main, facts("old", 1), { epoch: old.epoch });
     await expect(late).rejects.toMatchObject({ code: "epoch_stale" });
-    expect(await two.append(main, facts("new", 1), { epoch: taken.epoch })).toEqual({ first: 1, last: 1 });
-    expect(await one.read(main)).toHaveLength(1);
+    expect(await two.append(main, facts("new", 1), { epoch: taken.epoch })).toEqual({ first: 3, last: 3 });
+    expect(await one.read(main)).toHaveLength(3);
   });
 
   test("databases of one server don't hear each other's live texts, although their sessions are called alike", async () => {
@@ -51,12 +52,12 @@ describe.skipIf(missing)("processes on one server", () => {
   test("an epoch of a deleted session does not write to one created again under its id", async () => {
     const store = await opened(server().url, { prefix: freshPrefix() });
     await givenMain(store);
-    const old = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 0 });
+    const old = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 0 });
     await store.deleteSession("s");
     await givenMain(store);
     const late = store.append(main, facts("old", 1), { epoch: old.epoch });
     await expect(late).rejects.toMatchObject({ code: "epoch_stale" });
-    const { epoch } = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 0 });
+    const { epoch } = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 0 });
     expect(epoch).toBeGreaterThan(old.epoch);
   });
 });
@@ -82,12 +83,12 @@ describe.skipIf(missing)("a server in cluster mode", () => {
       const { claim } = await store.append(fork, facts("f", 1), { claim: { runId: "r", owner: "o", leaseMs: 60_000 } });
       await store.renewRun(fork, { epoch: claim!.epoch, leaseMs: 1000 });
       await store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} });
-      await store.saveSegment(ref, { to: 2, lines: ["x"] });
-      await store.putContent(ref, { id: "c", bytes: new Uint8Array(3), mediaType: "a/b" });
+      await store.segments!.save(ref, { to: 2, lines: ["x"] });
+      await store.blobs!.put(ref, { id: "c", bytes: new Uint8Array(3), mediaType: "a/b" });
       await store.updateSession(id, { metadata: { more: "x" } });
       expect(await store.read(fork)).toHaveLength(3);
-      expect(await store.getSegment(fork, 9)).toEqual({ to: 2, lines: ["x"] });
-      expect((await store.getContent(fork, "c"))!.bytes).toHaveLength(3);
+      expect(await store.segments!.get(fork, 9)).toEqual({ to: 2, lines: ["x"] });
+      expect((await store.blobs!.get(fork, "c"))!.bytes).toHaveLength(3);
     }
     expect(await store.listRuns()).toHaveLength(2);
     expect((await store.listSessions({ metadata: { of: "t", more: "x" } })).sessions).toHaveLength(1);

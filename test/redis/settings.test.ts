@@ -54,7 +54,7 @@ describe.skipIf(missing)("the server's settings", () => {
     const warnings: RedisWarning[] = [];
     const store = await opened(url, { prefix: freshPrefix(), onWarning: (warning) => warnings.push(warning) });
     expect(store.durability).toMatchObject({ processDeath: "unknown", powerLoss: "unknown" });
-    expect(warnings).toMatchObject([{ code: "durability", message: expect.stringMatching(/can't be known/) }]);
+    expect(warnings).toMatchObject([{ code: "durability", message: expect.stringMatching(/durability is unknown/) }]);
     await givenMain(store, facts("e", 1));
     expect(await store.read(main)).toHaveLength(1);
   });

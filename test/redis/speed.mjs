@@ -49,10 +49,12 @@ async function measure(url, branches) {
       const ref = { sessionId: `s${b}`, branchId: "main" };
       const branch = { id: "main", header: {}, events: [] };
       await store.createSession({ id: ref.sessionId, metadata: {}, state: {}, branch });
-      const { epoch } = await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 60_000 });
+      const { epoch } = (
+        await store.append(ref, [{ id: "claim", data: "{}" }], { claim: { runId: "r", owner: "o", leaseMs: 60_000 } })
+      ).claim;
       for (let i = 0; performance.now() < until; i++) {
         const events = [1, 2].map((n) => ({ id: `${i}-${n}`, data }));
-        await store.append(ref, events, { epoch, expectedSeq: 2 * i, header: { n: i } });
+        await store.append(ref, events, { epoch, expectedSeq: 2 * i + 1, header: { n: i } });
         appends += 1;
       }
     }),

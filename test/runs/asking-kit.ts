@@ -61,7 +61,7 @@ export async function sharedFile(): Promise<() => Promise<Store>> {
 
 /** The questions that are open on a branch of session "s". */
 export async function openQuestions(agent: Agent, branchId = "main") {
-  return (await agent.loadBranch("s", branchId)).interactions;
+  return (await agent.loadBranch({ sessionId: "s", branchId })).interactions;
 }
 
 /** Waits until so many questions are open. */

@@ -77,7 +77,7 @@ describe("a tool that the client runs", () => {
   test("is not run when no client is there, or none answers in time: the model is told, the turn goes on", async () => {
     const clock = manualClock();
     const agent = await anAgent({ model: locates, tools, clock, limits: { answerMs: 10 } });
-    expect(JSON.parse(await agent.run("go", s).text()).value).toMatch(/no client is there/);
+    expect(JSON.parse(await agent.run("go", s).text()).value).toMatch(/no client is connected/);
     const run = agent.run("go", { ...s, questions: "wait" });
     await questions(agent);
     clock.advance(10);

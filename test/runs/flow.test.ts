@@ -23,7 +23,7 @@ async function threeTurns() {
   const asking = agent.run("two", { ...s, questions: "park" });
   await asking.result;
   const [question] = await openQuestions(agent);
-  await agent.updateBranch("s", "main", { name: "renamed meanwhile" });
+  await agent.updateBranch({ sessionId: "s", branchId: "main" }, { name: "renamed meanwhile" });
   const elsewhere = createAgent({ model, tools: removing().tools, store });
   const resumed = await elsewhere.respond(s, question!.id, { approved: true });
   await resumed!.result;
@@ -96,9 +96,9 @@ describe("the events of a turn", () => {
   test("are found on a fork, and of a turn that was reverted away", async () => {
     const { agent, turnId } = await threeTurns();
     const all = seqsOf(await agent.events(s, { turnId }));
-    await agent.forkBranch({ sessionId: "s", branchId: "main", newBranchId: "fork" });
+    await agent.forkBranch({ sessionId: "s", branchId: "main" }, { newBranchId: "fork" });
     expect(seqsOf(await agent.events({ sessionId: "s", branchId: "fork" }, { turnId }))).toEqual(all);
-    await agent.revertBranch({ sessionId: "s", branchId: "main", toMessageIndex: 1 });
+    await agent.revertBranch({ sessionId: "s", branchId: "main" }, { toMessageIndex: 1 });
     expect(seqsOf(await agent.events({ sessionId: "s", branchId: "main" }, { turnId }))).toEqual(all);
   });
 
@@ -107,7 +107,7 @@ describe("the events of a turn", () => {
     const store = counted(memoryStore(), counts);
     const agent: Agent = await anAgent({ model: scriptedModel(() => "Yes."), store });
     for (let i = 0; i < 300; i++) await agent.run(`${i}`, s).result;
-    const { turns } = await agent.loadBranch("s", "main");
+    const { turns } = await agent.loadBranch({ sessionId: "s", branchId: "main" });
     counts.read = 0;
     for (const { id } of turns.slice(0, 3)) expect(await agent.events(s, { turnId: id })).toHaveLength(4);
     expect(counts.read).toBe(3);

@@ -62,7 +62,7 @@ describe("a clarification", () => {
     const agent = await anAgent({ model: books, tools: { book: book([]) } });
     const { text, status } = await agent.run("go", s).result;
     expect(status).toBe("completed");
-    expect(JSON.parse(text)).toEqual({ type: "error-text", value: "Nobody answered: Where to?" });
+    expect(JSON.parse(text)).toEqual({ type: "error-text", value: "The question was not answered: Where to?" });
   });
 
   test("that was answered is not asked again when the call is tried again", async () => {

@@ -61,7 +61,7 @@ describe("answering", () => {
     const { tools } = removing();
     const agent = await anAgent({ model: removesThenTells("x"), tools });
     await agent.createSession("other");
-    await agent.forkBranch({ ...s, newBranchId: "fork" });
+    await agent.forkBranch(s, { newBranchId: "fork" });
     const run = agent.run("go", { ...waiting, branchId: "main" });
     const [question] = await questions(agent);
     for (const scope of [{ ...s, branchId: "fork" }, { sessionId: "other" }]) {

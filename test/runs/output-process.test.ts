@@ -62,7 +62,7 @@ test.each(kills)(
       "assistant: add()",
       "tool: 3",
       "assistant: Three. return_output()",
-      'tool: "The answer was taken."',
+      'tool: "Answer accepted."',
     ]);
     expectLegal(messages);
     expect(turns).toMatchObject([{ status: "committed" }]);

@@ -227,7 +227,7 @@ describe("a run that parks", () => {
     const { ran, tools } = removing();
     const agent = await anAgent({ model: removesThenTells("x"), tools });
     const { interactions } = await agent.run("go", parking).result;
-    await agent.forkBranch({ ...s, newBranchId: "fork" });
+    await agent.forkBranch(s, { newBranchId: "fork" });
     expect(await openQuestions(agent, "fork")).toEqual([]);
     await refused(
       agent.respond({ ...s, branchId: "fork" }, interactions![0]!.id, { approved: true }),

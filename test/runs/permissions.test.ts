@@ -43,7 +43,7 @@ describe("a call that needs permission", () => {
         : { approved: false },
     );
     expect(ran).toEqual([]);
-    expect(outputsIn(await run.text())).toEqual([denied("Not that one."), denied("The user has denied this call.")]);
+    expect(outputsIn(await run.text())).toEqual([denied("Not that one."), denied("The user denied this call.")]);
     expect((await run.result).status).toBe("completed");
   });
 
@@ -67,7 +67,7 @@ describe("a call that needs permission", () => {
     const agent = await anAgent({ model: removesThenTells("x"), tools });
     const { text, status } = await agent.run("go", s).result;
     expect(status).toBe("completed");
-    expect(outputsIn(text)).toEqual([denied("Nobody is there to give permission, so the call was not run.")]);
+    expect(outputsIn(text)).toEqual([denied("No one is available to give permission, so the call was not run.")]);
     expect(ran).toEqual([]);
     expect(await factsOf(agent, "interaction.opened")).toEqual([]);
   });
@@ -98,7 +98,7 @@ describe("a call that needs permission", () => {
     expect(await factsOf(agent, "interaction.expired")).toEqual([]);
     clock.advance(1);
     expect(outputsIn(await run.text())).toEqual([
-      denied("Nobody answered the permission question in time, so the call was not run."),
+      denied("The permission question was not answered in time, so the call was not run."),
     ]);
     expect(ran).toEqual([]);
     expect(await factsOf(agent, "interaction.expired")).toMatchObject([{ interactionId: question!.id }]);
@@ -163,7 +163,7 @@ describe("always", () => {
       await agent.createSession("other");
       await answering(agent.run("go", s), () => ({ approved, choice: "always" }));
       ran.length = 0;
-      await agent.forkBranch({ ...s, newBranchId: "fork" });
+      await agent.forkBranch(s, { newBranchId: "fork" });
       await agent.createBranch("s", { branchId: "fresh" });
       for (const branchId of ["main", "fork", "fresh"]) {
         const asked = await answering(agent.run("again", { ...s, branchId }), () => undefined);
@@ -252,7 +252,7 @@ describe("always", () => {
     const second = await import("../../src/index.ts").then(async ({ createAgent }) =>
       createAgent({ model: calling("two"), tools, store: await open() }),
     );
-    await first.forkBranch({ ...s, newBranchId: "fork" });
+    await first.forkBranch(s, { newBranchId: "fork" });
     const runs = [first.run("go", { ...s, branchId: "main" }), second.run("go", { ...s, branchId: "fork" })];
     await Promise.all(runs.map((run) => answering(run, () => ({ approved: true, choice: "always" }))));
     const { state } = await first.getSession("s");
@@ -350,6 +350,6 @@ describe("rules", () => {
     await agent.run("go", { ...s, config: { permissionMode: "allow" } }).result;
     expect(ran).toEqual(["x"]);
     const run = agent.run("go", s);
-    expect(outputsIn(await run.text())).toEqual([denied("The user has denied this tool for the whole session.")]);
+    expect(outputsIn(await run.text())).toEqual([denied("The user denied this tool for the whole session.")]);
   });
 });

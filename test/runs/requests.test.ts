@@ -146,7 +146,7 @@ describe("a parked turn that another agent resumes", () => {
       questions: "park",
     }).result;
     expect(interactions).toHaveLength(1);
-    await agent.forkBranch({ ...s, from: messages[0]!.id, newBranchId: "fork" });
+    await agent.forkBranch(s, { from: messages[0]!.id, newBranchId: "fork" });
     await agent.run(undefined, { ...s, branchId: "fork", questions: "park" }).result;
     expect(model.calls.map(({ temperature }) => temperature)).toEqual([0.3, 0.3]);
   });
@@ -155,7 +155,7 @@ describe("a parked turn that another agent resumes", () => {
 test("a turn that was cut by a revert goes on as it was asked", async () => {
   const { agent, model } = await given(asks, { tools: { ask } });
   const { messages } = await agent.run("Go", { ...s, config: { temperature: 0.3 }, questions: "park" }).result;
-  await agent.revertBranch({ ...s, to: messages[0]!.id });
+  await agent.revertBranch(s, { to: messages[0]!.id });
   await agent.run(undefined, { ...s, questions: "park" }).result;
   expect(model.calls.map(({ temperature }) => temperature)).toEqual([0.3, 0.3]);
 });

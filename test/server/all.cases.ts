@@ -1,15 +1,19 @@
 // Everything that PROTOCOL.md promises, on one store.
 
 import { describe } from "vitest";
+import { describeAssets } from "./assets.cases.ts";
 import { describeAttacks } from "./attacks.cases.ts";
 import { describeAudit } from "./audit.cases.ts";
 import { describeClientConfig } from "./client-config.cases.ts";
 import { describeFront } from "./front.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
+import { describeHidden } from "./hidden.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
+import { describeMountStreams } from "./mount-streams.cases.ts";
+import { describeMounts } from "./mounts.cases.ts";
 import { describeNodes } from "./nodes.cases.ts";
 import { describePages } from "./pages.cases.ts";
 import { describePolicy } from "./policy.cases.ts";
@@ -18,6 +22,7 @@ import { describeProtocol } from "./protocol.cases.ts";
 import { describeRuns } from "./protocol-runs.cases.ts";
 import { describeQuestions } from "./questions.cases.ts";
 import { describeRaces } from "./races.cases.ts";
+import { describeReads } from "./reads.cases.ts";
 import { describeSecurity } from "./security.cases.ts";
 import { describeSocket } from "./socket.cases.ts";
 import { describeStalled } from "./stalled.cases.ts";
@@ -27,8 +32,10 @@ export function describeAll(open: OpenStore): void {
   describe("runs", () => describeRuns(open));
   describe("prefix", () => describePrefix(open));
   describe("client config", () => describeClientConfig(open));
+  describe("hidden branches", () => describeHidden(open));
   describe("pages", () => describePages(open));
   describe("live", () => describeLive(open));
+  describe("reads", () => describeReads(open));
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));
   describe("nodes", () => describeNodes(open));
@@ -37,6 +44,9 @@ export function describeAll(open: OpenStore): void {
   describe("security", () => describeSecurity(open));
   describe("matrix", () => describeMatrix(open));
   describe("attacks", () => describeAttacks(open));
+  describe("assets", () => describeAssets(open));
+  describe("mounts", () => describeMounts(open));
+  describe("mount streams", () => describeMountStreams(open));
   describe("front", () => describeFront(open));
   describe("injection", () => describeInjection(open));
   describe("fuzz", () => describeFuzz(open));
@@ -47,6 +57,7 @@ export function describeAll(open: OpenStore): void {
 /** What a store can get wrong by itself: who has a branch, whose a session is, and what a text means. */
 export function describeStoreBound(open: OpenStore): void {
   describe("runs", () => describeRuns(open));
+  describe("reads", () => describeReads(open));
   describe("nodes", () => describeNodes(open));
   describe("questions", () => describeQuestions(open));
   describe("races", () => describeRaces(open));

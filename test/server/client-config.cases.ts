@@ -58,7 +58,7 @@ export function describeClientConfig(open: OpenStore): void {
     await settled(g);
     expect(fast.calls[0]!.prompt[0]).toMatchObject({ role: "system", content: "Be brief." });
     const unknown = await g.ask("POST", `${scope}/inputs`, { input: "Hi", config: { model: "openai/gpt" } });
-    expect(expectProblem(unknown, 400, "invalid_argument").detail).toContain("the models are: fast");
+    expect(expectProblem(unknown, 400, "invalid_argument").detail).toContain("Available: fast");
   });
 
   test("5.10 a client's limits are bounds, never more than the agent's", async () => {

@@ -42,7 +42,7 @@ test.each(["timer", "rejection"])("an error that floats from a %s fails its run,
   expect(await ended("b")).toBe("turn.committed");
   const { runs } = (await ask("a", "GET", `${scope}/runs`)).body;
   expect(runs).toMatchObject([{ status: "failed" }]);
-  expect(said.errors).toContain(`The tool "${tool}" threw outside its call; its run fails`);
+  expect(said.errors).toContain(`The tool "${tool}" threw an error outside its call; its run fails`);
   const before = await types("a");
   child.kill("SIGKILL");
   await gone;
@@ -62,7 +62,7 @@ test("an error that floats after its run is over is logged", async () => {
   await ask("a", "POST", `${scope}/inputs`, { input: "call late" });
   expect(await ended("a")).toBe("turn.committed");
   child.stdin.write("late\n");
-  await until(() => said.errors.includes("its run was over"));
+  await until(() => said.errors.includes("its run had ended"));
   expect(said.errors).toContain("too late");
   expect((await ask("a", "GET", "/health")).status).toBe(200);
 });

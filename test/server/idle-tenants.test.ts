@@ -5,8 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAgent, type Middleware } from "../../src/index.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
 import { createServer, type ServerOptions } from "../../src/server/index.ts";
-import { NamespacedStore, sessionsOf } from "../../src/server/namespace.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
+import { NamespacedStore, sessionsOf } from "../../src/stores/namespaced/index.ts";
 import { type ManualClock, manualClock } from "../../src/testing/index.ts";
 import { add, answerOf, gate, quiet, requestOf, scope, until } from "./kit.ts";
 

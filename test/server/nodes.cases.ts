@@ -5,10 +5,10 @@ import type { BoughEvent } from "../../src/events/index.ts";
 import type { Store } from "../../src/log/store.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
 import { Feeds } from "../../src/server/feeds.ts";
-import { NamespacedStore, sessionsOf } from "../../src/server/namespace.ts";
 import { createContext } from "../../src/sessions/context.ts";
 import { openSessions, Sessions } from "../../src/sessions/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
+import { NamespacedStore, sessionsOf } from "../../src/stores/namespaced/index.ts";
 import { type Frame, scopes } from "../../src/wire/index.ts";
 import { add, type Given, gate, given, held, isEvent, type OpenStore, scope, settled, until } from "./kit.ts";
 
@@ -99,7 +99,7 @@ export function describeNodes(open: OpenStore): void {
     const sessions = await Promise.all(
       tenants.map(async (tenant) => {
         const own = new NamespacedStore(store, sessionsOf(tenant));
-        return (await openSessions(own)).loadBranch("s", "main");
+        return (await openSessions(own)).loadBranch({ sessionId: "s", branchId: "main" });
       }),
     );
     for (const { messages } of sessions) expect(messages.at(-1)).toMatchObject({ role: "assistant" });
@@ -153,13 +153,14 @@ export function describeNodes(open: OpenStore): void {
     },
   );
 
-  test("6.3 a subagent's events reach the branch that called it, and that one's caller", async () => {
+  test("6.3 an owned branch's events reach the branch that owns it, and that one's owner", async () => {
     const context = createContext(memoryStore(), {});
     const sessions = new Sessions(context);
     await sessions.createSession("s");
     const child = (newBranchId: string, parent: string) => {
-      const metadata = { kind: "subagent", parentSessionId: "s", parentBranchId: parent };
-      return sessions.forkBranch({ sessionId: "s", branchId: parent, newBranchId, metadata });
+      const owner = { sessionId: "s", branchId: parent, turnId: "t", kind: "subagent" };
+      const from = { sessionId: "s", branchId: parent };
+      return sessions.forkBranch(from, { newBranchId, owner, visibility: "hidden" });
     };
     await child("child", "main");
     await child("grandchild", "child");

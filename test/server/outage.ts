@@ -18,11 +18,12 @@ export function describeOutage(openPlace: () => Place, restart: () => Promise<vo
     await first.until(isEvent("message.added"));
     const back = restart();
     // Whatever is asked meanwhile gets an answer, and no more than a problem.
-    let isBack = false;
-    void back.then(() => {
-      isBack = true;
-    });
-    while (!isBack) {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    void back.then(over, over);
+    while (!isOver) {
       const answer = await node.ask("GET", `${scope}/state`);
       if (answer.status !== 200) expectProblem(answer, answer.status, answer.body.code);
     }

@@ -67,6 +67,31 @@ export function describePages(open: OpenStore): void {
       expect((await g.ask("GET", `${main}/events?after=${seqs.length - 2}&limit=2`)).body).not.toHaveProperty("after");
     });
 
+    test("1.12, 4.11 events of a turn or a type are bounded likewise, and say nothing when nothing is left", async () => {
+      const g = await start(
+        (_prompt, call) => (call < 16 ? { text: large, calls: [{ name: "add", input: { a: call, b: 2 } }] } : large),
+        { agent: { tools: { add }, limits: { iterations: 20 } } },
+      );
+      const runId = await say(g, large);
+      const whole = (await g.ask("GET", main)).body.seq;
+      const messages = 18;
+      for (const [selection, count] of [
+        [`runId=${runId}`, whole - 1],
+        ["type=message.added", messages],
+      ] as const) {
+        const path = (after: unknown) => `${main}/events?${selection}&after=${after}&limit=1000`;
+        const first = await g.ask("GET", path(0));
+        const pages = await follow(g, first, path, ({ after }) => after);
+        const seqs = pages.flatMap(({ events }) => events.map(({ seq }: { seq: number }) => seq));
+        expect(seqs).toHaveLength(count);
+        expect(new Set(seqs).size).toBe(count);
+        expect(pages.at(-1).events.length).toBeGreaterThan(0);
+        const last = await g.ask("GET", `${main}/events?${selection}&after=${seqs.at(-3)}&limit=2`);
+        expect(last.body.events).toHaveLength(2);
+        expect(last.body).not.toHaveProperty("after");
+      }
+    });
+
     test("1.12 an item that is larger than an answer comes alone", async () => {
       const g = await start(() => "Short.");
       await say(g, "x".repeat(3 * answerBytes));

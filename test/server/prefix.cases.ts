@@ -21,11 +21,11 @@ export function describePrefix(open: OpenStore): void {
   /** One turn on a fresh session, seen over a live stream; returns what the agent said. */
   async function talk(client: ReturnType<typeof createClient>): Promise<string> {
     await client.createSession("s");
-    const branch = client.open(scope);
+    const branch = client.branch(scope);
     const seen: string[] = [];
     const stop = new AbortController();
     const listening = (async () => {
-      for await (const event of branch.listen({ signal: stop.signal })) {
+      for await (const event of branch.watch({ signal: stop.signal })) {
         seen.push(event.type);
         if (event.type === "turn.committed") break;
       }
@@ -137,8 +137,8 @@ export function describePrefix(open: OpenStore): void {
     test("1.13 each need a prefix of their own to share a listener", async () => {
       const same = [createServer({ prefix: "/a" }), createServer({ prefix: "/a" })];
       onTestFinished(async () => void (await Promise.all(same.map((server) => server.close()))));
-      await expect(serve(same, { port: 0 })).rejects.toThrow("need a prefix each");
-      await expect(serve([], { port: 0 })).rejects.toThrow("need a prefix each");
+      await expect(serve(same, { port: 0 })).rejects.toThrow("must each have a different prefix");
+      await expect(serve([], { port: 0 })).rejects.toThrow("must each have a different prefix");
     });
   });
 }

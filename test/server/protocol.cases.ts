@@ -21,9 +21,9 @@ export function describeProtocol(open: OpenStore): void {
       const { ask } = await start([]);
       const misspelt = await ask("POST", "/sessions", { sessionID: "x" });
       expectProblem(misspelt, 400, "invalid_argument");
-      expect(misspelt.body.detail).toBe('There is an unknown key "sessionID".');
+      expect(misspelt.body.detail).toBe('Unknown key "sessionID".');
       const deeper = await ask("POST", `${scope}/inputs`, { input: "Hi", config: { limits: { turns: 1 } } });
-      expect(deeper.body.detail).toBe('There is an unknown key "config.limits.turns".');
+      expect(deeper.body.detail).toBe('Unknown key "config.limits.turns".');
       expectProblem(await ask("GET", "/sessions?limits=3"), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?limit=3&limit=4"), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?__proto__=3"), 400, "invalid_argument");
@@ -132,6 +132,17 @@ export function describeProtocol(open: OpenStore): void {
       for (const key of ["a' OR 1=1", "$.a", "~namespace", 'a"b']) {
         expectProblem(await ask("POST", "/sessions/search", { metadata: { [key]: "x" } }), 400, "invalid_argument");
       }
+    });
+
+    test("3.11 a session is ensured: created if there is none, otherwise left as it is", async () => {
+      const { ask } = await start([]);
+      const both = await Promise.all(["a", "b"].map((owner) => ask("PUT", "/sessions/new", { metadata: { owner } })));
+      expect(both.map(({ status }) => status)).toEqual([200, 200]);
+      expect(both[0]!.body).toEqual(both[1]!.body);
+      const { body } = await ask("PUT", "/sessions/new", { metadata: { owner: "c" } });
+      expect(body).toEqual(both[0]!.body);
+      expect((await ask("GET", "/sessions/new/branches")).body.branches).toMatchObject([{ id: "main" }]);
+      expectProblem(await ask("PUT", "/sessions/new", { sessionId: "x" }), 400, "invalid_argument");
     });
 
     test("3.4–3.6 a session is read, patched and deleted", async () => {
@@ -325,6 +336,19 @@ export function describeProtocol(open: OpenStore): void {
         expect(event).toMatchObject(events[i]);
         for (const key of routing) expect(event).toHaveProperty(key);
       }
+    });
+
+    test.each([
+      ["limit=0", '"limit" must be at least 1.'],
+      ["limit=1001", '"limit" must be at most 1000.'],
+      ["limit=-1", '"limit" must be an integer ≥ 0.'],
+      ["after=1e3", '"after" must be an integer ≥ 0.'],
+      ["turnId=", '"turnId" must be at least 1 long.'],
+      ["typ=x", 'Unknown key "typ".'],
+    ])("1.2 a query that is wrong is told what is wanted: %s", async (query, sentence) => {
+      const g = await start([]);
+      const { detail } = expectProblem(await g.ask("GET", `${main}/events?${query}`), 400, "invalid_argument");
+      expect(detail).toBe(sentence);
     });
 
     test("4.11 events are read by range, turn, run and type", async () => {

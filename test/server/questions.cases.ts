@@ -2,9 +2,9 @@
 
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { defineTool } from "../../src/index.ts";
+import { createAgent, defineTool } from "../../src/index.ts";
 import type { Store } from "../../src/log/store.ts";
-import type { Script } from "../../src/scripted/index.ts";
+import { type Script, scriptedModel } from "../../src/scripted/index.ts";
 import type { ServerOptions } from "../../src/server/index.ts";
 import { manualClock } from "../../src/testing/index.ts";
 import { scopes } from "../../src/wire/index.ts";
@@ -36,6 +36,63 @@ export function describeQuestions(open: OpenStore): void {
     await live.until(isEvent("turn.committed"));
     const resumed = live.frames.filter(isEvent("turn.resumed"));
     expect(resumed).toHaveLength(1);
+  });
+
+  test("5.18 a branch or a session that is deleted while questions are listed is left out", async () => {
+    const store = await sharedStore(open);
+    let vanish: (() => Promise<unknown>) | undefined;
+    const vanishing = new Proxy(store, {
+      get(target, name: keyof Store) {
+        if (name !== "listOpen") return target[name];
+        return async (...args: Parameters<Store["listOpen"]>) => {
+          const page = await target.listOpen(...args);
+          await vanish?.();
+          return page;
+        };
+      },
+    });
+    const script: Script = () => sum;
+    const g = await start(script, { store: vanishing });
+    const places = [
+      ["s", "main"],
+      ["s", "side"],
+      ["t", "main"],
+      ["z", "main"],
+    ] as const;
+    const ask = async () => {
+      for (const [sessionId, branchId] of places) {
+        await g.ask("POST", "/sessions", { sessionId });
+        await g.ask("POST", `/agents/helper/sessions/${sessionId}/branches`, { branchId });
+        const path = `/agents/helper/sessions/${sessionId}/branches/${branchId}`;
+        await g.ask("POST", `${path}/inputs`, { input: "Add" });
+        await until(async () => (await g.ask("GET", `${path}/state`)).body.interactions.length === 1);
+        await until(async () => (await g.ask("GET", `${path}/runs/active`)).body === null);
+      }
+    };
+    const remove = async () => {
+      vanish = undefined;
+      await store.deleteBranch({ sessionId: "s", branchId: "side" });
+      await store.deleteSession("t");
+    };
+    const sessionsOf = (found: readonly { sessionId: string; branchId: string }[]) =>
+      found.map(({ sessionId, branchId }) => `${sessionId}/${branchId}`);
+    await ask();
+    vanish = remove;
+    const listed = await g.ask("GET", "/interactions");
+    expect(listed.status).toBe(200);
+    expect(sessionsOf(listed.body.interactions)).toEqual(["s/main", "z/main"]);
+    // A page that goes on where the last one ended, on a branch that is gone now.
+    await ask();
+    const first = (await g.ask("GET", "/interactions?limit=2")).body;
+    expect(sessionsOf(first.interactions)).toEqual(["s/main", "s/side"]);
+    await remove();
+    const second = await g.ask("GET", `/interactions?cursor=${encodeURIComponent(first.cursor)}`);
+    expect(sessionsOf(second.body.interactions)).toEqual(["z/main"]);
+    // Recovery goes by the same list.
+    await ask();
+    const agent = createAgent({ id: "helper", model: scriptedModel(script), ...guarded, store: vanishing });
+    vanish = remove;
+    expect(sessionsOf(await agent.recover())).toEqual(["s/main", "z/main"]);
   });
 
   test("5.15 with questions: wait, of the server or the input, the run waits and goes on itself", async () => {

@@ -188,7 +188,9 @@ export function describeSecurity(open: OpenStore): void {
     const agent = createAgent({ model: scriptedModel(["Hi."]), id: "mine", store: memoryStore() });
     await agent.createSession("before");
     expect(() => createServer({ agents: { mine: agent }, auth: () => undefined })).toThrow(/options/);
-    expect(() => createServer({ agents: { mine: agent }, store: memoryStore() })).toThrow(/share/);
+    expect(() => createServer({ agents: { mine: agent }, store: memoryStore() })).toThrow(
+      /must use the server's store/,
+    );
     const server = createServer({ agents: { mine: agent }, token: longToken, logger: quiet });
     const headers = { authorization: `Bearer ${longToken}` };
     expect(

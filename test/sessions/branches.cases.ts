@@ -15,7 +15,7 @@ export function branchCases(test: Case): void {
     test("is ambiguous when there are more, and the refusal lists them", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, s, 1);
-      await sessions.forkBranch({ ...s, newBranchId: "formal" });
+      await sessions.forkBranch(s, { newBranchId: "formal" });
       const attempts = [
         () => sessions.loadBranch("s"),
         () => sessions.beginTurn(s, "hello"),
@@ -34,7 +34,7 @@ export function branchCases(test: Case): void {
         const error = await refused(attempt(), "branch_ambiguous", { sessionId: "s", branchIds: ["main", "formal"] });
         expect(error.message).toContain("main, formal");
       }
-      await sessions.deleteBranch("s", "formal");
+      await sessions.deleteBranch({ sessionId: "s", branchId: "formal" });
       expect((await sessions.loadBranch("s")).id).toBe("main");
     });
   });
@@ -54,15 +54,15 @@ export function branchCases(test: Case): void {
         createdAt: clock.now(),
       });
       expect(created.fork).toBeUndefined();
-      expect(await sessions.loadBranch("s", "b")).toMatchObject({ messages: [], state: {} });
+      expect(await sessions.loadBranch({ sessionId: "s", branchId: "b" })).toMatchObject({ messages: [], state: {} });
       const said = { name: "N", description: "D", tags: ["x", "y"], metadata: { a: { b: 1 } } };
       const generated = await sessions.createBranch("s", said);
       expect(generated).toMatchObject(said);
-      expect(await sessions.getBranch("s", generated.id)).toMatchObject(said);
+      expect(await sessions.getBranch({ sessionId: "s", branchId: generated.id })).toMatchObject(said);
       const nothing = { metadata: { kept: 1, removed: null } };
       expect((await sessions.createBranch("s", nothing)).metadata).toEqual({ kept: 1 });
-      const fork = await sessions.forkBranch({ ...main, ...nothing });
-      expect((await sessions.loadBranch("s", fork.id)).metadata).toEqual({ kept: 1 });
+      const fork = await sessions.forkBranch(main, nothing);
+      expect((await sessions.loadBranch({ sessionId: "s", branchId: fork.id })).metadata).toEqual({ kept: 1 });
       await refused(sessions.createBranch("s", { branchId: "b" }), "branch_exists", { branchId: "b" });
       await refused(sessions.createBranch("s", { branchId: "" }), "invalid_argument");
     });
@@ -71,7 +71,7 @@ export function branchCases(test: Case): void {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2);
       await sessions.createBranch("s", { branchId: "z" });
-      await sessions.forkBranch({ ...main, newBranchId: "a", from: "a1" });
+      await sessions.forkBranch(main, { newBranchId: "a", from: "a1" });
       const reads: string[] = [];
       const elsewhere = await other({
         wrap: (store) =>
@@ -89,42 +89,47 @@ export function branchCases(test: Case): void {
         ["z", 0],
         ["a", 2],
       ]);
-      await elsewhere.getBranch("s", "a");
+      await elsewhere.getBranch({ sessionId: "s", branchId: "a" });
       await elsewhere.listSessions();
-      expect(reads.filter((method) => ["read", "getSegment"].includes(method))).toEqual([]);
+      expect(reads.filter((method) => ["read", "segments"].includes(method))).toEqual([]);
     });
 
     test("is updated: names and tags replaced, null removes, metadata merged", async ({ sessions, other }) => {
       await sessions.createSession("s");
       await sessions.createBranch("s", { branchId: "b", description: "d", tags: ["t"], metadata: { a: 1, b: 2 } });
       const patch = { name: "new", tags: ["u", "v"], metadata: { b: null, c: { d: 1 } } };
-      expect(await sessions.updateBranch("s", "b", patch)).toMatchObject({
+      expect(await sessions.updateBranch({ sessionId: "s", branchId: "b" }, patch)).toMatchObject({
         name: "new",
         description: "d",
         tags: ["u", "v"],
         metadata: { a: 1, c: { d: 1 } },
       });
-      const bare = await sessions.updateBranch("s", "b", {
-        name: null,
-        description: null,
-        tags: null,
-        metadata: { a: null },
-      });
+      const bare = await sessions.updateBranch(
+        { sessionId: "s", branchId: "b" },
+        {
+          name: null,
+          description: null,
+          tags: null,
+          metadata: { a: null },
+        },
+      );
       expect([bare.name, bare.description, bare.tags, bare.metadata]).toEqual([
         undefined,
         undefined,
         [],
         { c: { d: 1 } },
       ]);
-      const loaded = await (await other()).loadBranch("s", "b");
+      const loaded = await (await other()).loadBranch({ sessionId: "s", branchId: "b" });
       expect([loaded.name, loaded.description, loaded.tags, loaded.metadata]).toEqual([
         undefined,
         undefined,
         [],
         { c: { d: 1 } },
       ]);
-      await refused(sessions.updateBranch("s", "b", { tags: "x" as never }), "event_invalid", { path: "tags" });
-      await refused(sessions.updateBranch("s", "none", { name: "x" }), "branch_not_found");
+      await refused(sessions.updateBranch({ sessionId: "s", branchId: "b" }, { tags: "x" as never }), "event_invalid", {
+        path: "tags",
+      });
+      await refused(sessions.updateBranch({ sessionId: "s", branchId: "none" }, { name: "x" }), "branch_not_found");
     });
 
     test("keeps the metadata of everyone who updates it at once, and a run that goes on meanwhile", async ({
@@ -136,7 +141,10 @@ export function branchCases(test: Case): void {
       const turn = await sessions.beginTurn(main, "hello");
       await Promise.all([
         ...Array.from({ length: 6 }, (_, i) =>
-          (i % 2 ? sessions : elsewhere).updateBranch("s", "main", { metadata: { [`k${i}`]: i } }),
+          (i % 2 ? sessions : elsewhere).updateBranch(
+            { sessionId: "s", branchId: "main" },
+            { metadata: { [`k${i}`]: i } },
+          ),
         ),
         turn.add({ role: "assistant", content: "hi" }),
       ]);
@@ -150,13 +158,16 @@ export function branchCases(test: Case): void {
       await sessions.createSession("s");
       await sessions.createBranch("s", { branchId: "b", name: "first", metadata: { v: 1 } });
       const turn = await sessions.beginTurn(on("b"), "hello");
-      const early = await sessions.loadBranch("s", "b");
-      await sessions.updateBranch("s", "b", { name: "second", description: "d", metadata: { v: 2 } });
+      const early = await sessions.loadBranch({ sessionId: "s", branchId: "b" });
+      await sessions.updateBranch(
+        { sessionId: "s", branchId: "b" },
+        { name: "second", description: "d", metadata: { v: 2 } },
+      );
       await turn.commit();
-      const then = await sessions.loadBranch("s", "b", { at: early.seq });
+      const then = await sessions.loadBranch({ sessionId: "s", branchId: "b" }, { at: early.seq });
       expect(then).toMatchObject({ name: "first", metadata: { v: 1 }, openTurnId: turn.turnId });
       expect(then.description).toBeUndefined();
-      const now = await sessions.loadBranch("s", "b");
+      const now = await sessions.loadBranch({ sessionId: "s", branchId: "b" });
       expect(now).toMatchObject({ name: "second", description: "d", metadata: { v: 2 } });
       expect(now.openTurnId).toBeUndefined();
     });
@@ -164,9 +175,9 @@ export function branchCases(test: Case): void {
     test("is loaded at positions it has, and at no others", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1);
-      expect((await sessions.loadBranch("s", "main", { at: 0 })).messages).toEqual([]);
+      expect((await sessions.loadBranch({ sessionId: "s", branchId: "main" }, { at: 0 })).messages).toEqual([]);
       for (const at of [-1, 1.5, Number.NaN, 100]) {
-        await refused(sessions.loadBranch("s", "main", { at }), "position_not_on_branch");
+        await refused(sessions.loadBranch({ sessionId: "s", branchId: "main" }, { at }), "position_not_on_branch");
       }
     });
   });
@@ -174,35 +185,54 @@ export function branchCases(test: Case): void {
   describe("deleting a branch", () => {
     test("is refused for main, always", async ({ sessions }) => {
       await sessions.createSession("s");
-      await refused(sessions.deleteBranch("s", "main"), "branch_protected", main);
-      await refused(sessions.deleteBranch("s", "main", { recursive: true }), "branch_protected", main);
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "main" }), "branch_protected", main);
+      await refused(
+        sessions.deleteBranch({ sessionId: "s", branchId: "main" }, { recursive: true }),
+        "branch_protected",
+        main,
+      );
     });
 
     test("is refused while others are forked from it, unless they go too", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2);
-      await sessions.forkBranch({ ...main, newBranchId: "a" });
-      await sessions.forkBranch({ ...on("a"), newBranchId: "b" });
-      await sessions.forkBranch({ ...on("b"), newBranchId: "c" });
-      await sessions.forkBranch({ ...main, newBranchId: "stays" });
-      await refused(sessions.deleteBranch("s", "a"), "branch_has_children", { children: ["b"] });
-      await refused(sessions.deleteBranch("s", "b"), "branch_has_children", { children: ["c"] });
-      expect((await sessions.deleteBranch("s", "a", { recursive: true })).toSorted()).toEqual(["a", "b", "c"]);
+      await sessions.forkBranch(main, { newBranchId: "a" });
+      await sessions.forkBranch(on("a"), { newBranchId: "b" });
+      await sessions.forkBranch(on("b"), { newBranchId: "c" });
+      await sessions.forkBranch(main, { newBranchId: "stays" });
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "a" }), "branch_has_children", {
+        children: ["b"],
+      });
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "b" }), "branch_has_children", {
+        children: ["c"],
+      });
+      expect((await sessions.deleteBranch({ sessionId: "s", branchId: "a" }, { recursive: true })).toSorted()).toEqual([
+        "a",
+        "b",
+        "c",
+      ]);
       expect((await sessions.listBranches("s")).map(({ id }) => id)).toEqual(["main", "stays"]);
-      await refused(sessions.deleteBranch("s", "a"), "branch_not_found");
-      expect(idsOf((await sessions.loadBranch("s", "stays")).messages)).toEqual(["q1", "a1", "q2", "a2"]);
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "a" }), "branch_not_found");
+      expect(idsOf((await sessions.loadBranch({ sessionId: "s", branchId: "stays" })).messages)).toEqual([
+        "q1",
+        "a1",
+        "q2",
+        "a2",
+      ]);
     });
 
     test("is refused while a run is active on it or on what would go with it", async ({ sessions }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "a" });
-      await sessions.forkBranch({ ...on("a"), newBranchId: "b" });
+      await sessions.forkBranch(main, { newBranchId: "a" });
+      await sessions.forkBranch(on("a"), { newBranchId: "b" });
       const turn = await sessions.beginTurn(on("b"), "hello", { runId: "r" });
-      await refused(sessions.deleteBranch("s", "b"), "run_active", { runId: "r" });
-      await refused(sessions.deleteBranch("s", "a", { recursive: true }), "run_active", { runId: "r" });
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "b" }), "run_active", { runId: "r" });
+      await refused(sessions.deleteBranch({ sessionId: "s", branchId: "a" }, { recursive: true }), "run_active", {
+        runId: "r",
+      });
       expect(await sessions.listBranches("s")).toHaveLength(3);
       await turn.end({ status: "interrupted" });
-      await sessions.deleteBranch("s", "a", { recursive: true });
+      await sessions.deleteBranch({ sessionId: "s", branchId: "a" }, { recursive: true });
     });
 
     test("leaves nothing behind for the next branch of that name", async ({ sessions, clock }) => {
@@ -212,10 +242,10 @@ export function branchCases(test: Case): void {
       await sessions.saveCheckpoint(on("b"));
       const content = await sessions.putContent(on("b"), { bytes: new Uint8Array([1, 2]) });
       await (await sessions.beginTurn(on("b"), "left open")).release();
-      await sessions.deleteBranch("s", "b");
+      await sessions.deleteBranch({ sessionId: "s", branchId: "b" });
       clock.advance(1);
       await sessions.createBranch("s", { branchId: "b" });
-      const fresh = await sessions.loadBranch("s", "b");
+      const fresh = await sessions.loadBranch({ sessionId: "s", branchId: "b" });
       expect(fresh).toMatchObject({ messages: [], state: {}, metadata: {}, turns: [], seq: 1 });
       expect(fresh.uncommittedTurn).toBeUndefined();
       expect(await sessions.listCheckpoints(on("b"))).toEqual([]);

@@ -59,7 +59,7 @@ export function checkpointCases(test: Case): void {
 
     test("is listed with those of all branches when the branch is left out", async ({ sessions, clock }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       for (const [i, branchId] of ["main", "f", "main"].entries()) {
         await sessions.saveCheckpoint(on(branchId), { id: `c${i}` });
         clock.advance(1);
@@ -106,7 +106,7 @@ export function checkpointCases(test: Case): void {
       await refused(sessions.loadAtCheckpoint(main, "c", { ifStale: "refuse" }), "checkpoint_stale");
       const fork = await sessions.loadAtCheckpoint(main, "c", { ifStale: "fork", newBranchId: "f" });
       expect([fork.id, idsOf(fork.messages), fork.state]).toEqual(["f", ["q1", "a1"], { n: 1 }]);
-      expect((await sessions.loadBranch("s", "main")).seq).toBe(seq);
+      expect((await sessions.loadBranch({ sessionId: "s", branchId: "main" })).seq).toBe(seq);
       const back = await sessions.loadAtCheckpoint(main, "c", { ifStale: "revert" });
       expect([back.id, idsOf(back.messages), back.state]).toEqual(["main", ["q1", "a1"], { n: 1 }]);
       expect((await sessions.events(main)).at(-1)).toMatchObject({ type: "branch.reverted", checkpointId: "c" });
@@ -156,16 +156,16 @@ export function checkpointCases(test: Case): void {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2);
       await sessions.saveCheckpoint(main, { id: "c" });
-      await sessions.updateBranch("s", "main", { name: "renamed" });
+      await sessions.updateBranch({ sessionId: "s", branchId: "main" }, { name: "renamed" });
       expect((await sessions.loadAtCheckpoint(main, "c")).messageCount).toBe(4);
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       expect((await sessions.loadAtCheckpoint(main, "c")).messageCount).toBe(4);
       await sessions.saveCheckpoint(on("f"), { id: "c" });
       const summary = { id: "sum", role: "system", content: "one for one" } as const;
-      const range = { first: "q1", last: "q1", replacements: [summary] };
+      const range = { from: 0, to: 1, first: "q1", last: "q1", replacements: [summary] };
       await appendRaw(store, on("f"), { type: "history.compacted", id: "h", at: 1, retention: "hard", ...range });
       await refused(sessions.loadAtCheckpoint(on("f"), "c"), "checkpoint_stale");
-      await sessions.revertBranch({ ...main, to: "q2" });
+      await sessions.revertBranch(main, { to: "q2" });
       await refused(sessions.loadAtCheckpoint(main, "c"), "checkpoint_stale");
       await refused(sessions.loadAtCheckpoint(main, "c", { ifStale: "revert" }), "position_not_on_branch");
       const fork = await sessions.loadAtCheckpoint(main, "c", { ifStale: "fork", newBranchId: "g" });
@@ -219,10 +219,10 @@ export function checkpointCases(test: Case): void {
     test("goes with its branch, and is not inherited by forks", async ({ sessions }) => {
       await sessions.createSession("s");
       await sessions.saveCheckpoint(main, { id: "c" });
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       expect(await sessions.listCheckpoints(on("f"))).toEqual([]);
       await sessions.saveCheckpoint(on("f"), { id: "c" });
-      await sessions.deleteBranch("s", "f");
+      await sessions.deleteBranch({ sessionId: "s", branchId: "f" });
       expect(await manifest(sessions)).toEqual(["c"]);
     });
   });
@@ -230,7 +230,7 @@ export function checkpointCases(test: Case): void {
   describe("cleaning", () => {
     test("prunes to the newest checkpoints of each branch", async ({ sessions }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       for (let i = 0; i < 12; i++) {
         await sessions.saveCheckpoint(main, { id: `m${i}` });
         if (i < 3) await sessions.saveCheckpoint(on("f"), { id: `f${i}` });
@@ -245,7 +245,7 @@ export function checkpointCases(test: Case): void {
 
     test("deletes checkpoints by id, on whichever branch they are", async ({ sessions }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       for (const id of ["a", "b"]) await sessions.saveCheckpoint(main, { id });
       await sessions.saveCheckpoint(on("f"), { id: "c" });
       expect(await sessions.deleteCheckpoints("s", ["a", "c", "nobody", "a"])).toBe(2);
@@ -285,7 +285,8 @@ export function checkpointCases(test: Case): void {
               const [first] = given as [{ sessionId: string; branchId: string } | string];
               if (key === "listBranches" && first === "t") await sessions.deleteSession("t");
               const isLater = typeof first === "object" && first.sessionId === "u" && first.branchId === "b";
-              if (key === "listCheckpoints" && isLater) await sessions.deleteBranch("u", "b").catch(() => {});
+              if (key === "listCheckpoints" && isLater)
+                await sessions.deleteBranch({ sessionId: "u", branchId: "b" }).catch(() => {});
               return member.apply(target, given);
             };
           },
@@ -314,7 +315,7 @@ export function checkpointCases(test: Case): void {
         }
       }
       const turn = await sessions.beginTurn(on("main"), "under way");
-      expect(await sessions.deleteBranch("s", "b")).toEqual(["b"]);
+      expect(await sessions.deleteBranch({ sessionId: "s", branchId: "b" })).toEqual(["b"]);
       await refused(sessions.deleteSession("s"), "run_active");
       // What stands in the way of nothing is left for its recovery.
       expect((await sessions.store.listRuns({ sessionId: "s" })).map(({ branchId }) => branchId).toSorted()).toEqual([

@@ -47,9 +47,9 @@ export function contentCases(test: Case): void {
     test("is seen along the ancestry: by descendants, not by ancestors or siblings", async ({ sessions }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1);
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
-      await sessions.forkBranch({ ...on("f"), newBranchId: "ff" });
-      await sessions.forkBranch({ ...main, newBranchId: "g" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
+      await sessions.forkBranch(on("f"), { newBranchId: "ff" });
+      await sessions.forkBranch(main, { newBranchId: "g" });
       const own = await sessions.putContent(main, { bytes: bytes("main's") });
       const forks = await sessions.putContent(on("f"), { bytes: bytes("f's") });
       const seen = async (id: string) =>
@@ -76,7 +76,7 @@ export function contentCases(test: Case): void {
       await sessions.putContent(on("b"), { bytes: bytes("shared") });
       await sessions.deleteContent(main, uri);
       expect((await sessions.getContent(on("b"), uri)).bytes).toEqual(bytes("shared"));
-      await sessions.deleteBranch("s", "b");
+      await sessions.deleteBranch({ sessionId: "s", branchId: "b" });
       await refused(sessions.getContent(main, uri), "content_not_found");
     });
 

@@ -73,7 +73,7 @@ export function interactionCases(test: Case): void {
     const second = await other();
     await Promise.all([
       second.answer(s, "question", { approved: true }),
-      sessions.updateBranch("s", "main", { name: "renamed" }),
+      sessions.updateBranch({ sessionId: "s", branchId: "main" }, { name: "renamed" }),
       turn.toolReturned({ callId: "call-question", toolName: "add", output: { type: "text", value: "3" } }),
     ]);
     await turn.commit();
@@ -127,7 +127,7 @@ export function interactionCases(test: Case): void {
       },
       async (turn: TurnWriter) => {
         await turn.release();
-        await sessions.revertBranch({ ...s, toMessageIndex: 0 });
+        await sessions.revertBranch(s, { toMessageIndex: 0 });
       },
     ];
     for (const [n, end] of ends.entries()) {
@@ -157,9 +157,9 @@ export function interactionCases(test: Case): void {
   }) => {
     await sessions.createSession("s");
     const turn = await waitingTurn(sessions);
-    await sessions.forkBranch({ ...main, newBranchId: "fork" });
-    await sessions.forkBranch({ ...main, fromMessageIndex: 0, newBranchId: "before" });
-    expect((await sessions.loadBranch("s", "fork")).interactions).toEqual([]);
+    await sessions.forkBranch(main, { newBranchId: "fork" });
+    await sessions.forkBranch(main, { fromMessageIndex: 0, newBranchId: "before" });
+    expect((await sessions.loadBranch({ sessionId: "s", branchId: "fork" })).interactions).toEqual([]);
     for (const branchId of ["fork", "before"]) {
       await refused(sessions.answer(on(branchId), "question", {}), "interaction_not_found");
     }
@@ -259,12 +259,12 @@ export function interactionCases(test: Case): void {
     await sessions.createSession("s");
     const turn = await waitingTurn(sessions, "soon", { expiresAt: clock.now() + 100 });
     await turn.append(opened(turn, "open"));
-    await sessions.forkBranch({ ...main, newBranchId: "fork" });
+    await sessions.forkBranch(main, { newBranchId: "fork" });
     expect(await pages(sessions, {})).toEqual(["soon", "open"]);
     clock.advance(100);
     expect(await pages(sessions, {})).toEqual(["open"]);
     await turn.release();
-    await sessions.revertBranch({ ...s, ...main, toMessageIndex: 0 });
+    await sessions.revertBranch(main, { toMessageIndex: 0 });
     expect(await pages(sessions, {})).toEqual([]);
     expect((await sessions.store.listOpen()).branches).toEqual([]);
   });

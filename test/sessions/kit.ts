@@ -14,7 +14,7 @@ import {
   textOf,
 } from "../../src/events/index.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
-import { turnPatch } from "../../src/projection/header.ts";
+import { type RowHeader, turnPatch } from "../../src/projection/header.ts";
 import { project } from "../../src/projection/index.ts";
 import { openSessions, type Scope, type Sessions } from "../../src/sessions/index.ts";
 import { checkLogs, type ManualClock, manualClock, seededIds } from "../../src/testing/index.ts";
@@ -77,11 +77,14 @@ async function rowsTellTheTruth(store: Store): Promise<void> {
     for (const branch of branches.slice(-20)) {
       const view = await replay(store, branch);
       const turn = view.open?.id ?? view.staged.at(-1)?.id;
-      const { messages, turn: shown } = branch.header as { messages?: number; turn?: string };
-      expect({ branch: branch.branchId, messages, turn: shown }).toEqual({
+      const { messages, turn: shown, compacted, owner, visibility } = branch.header as RowHeader;
+      expect({ branch: branch.branchId, messages, turn: shown, compacted, owner, visibility }).toEqual({
         branch: branch.branchId,
-        messages: view.messages.length,
+        messages: view.shown!.length,
         turn,
+        compacted: view.overlays.some(({ retention }) => retention === "hard") || undefined,
+        owner: view.header.owner,
+        visibility: view.header.visibility,
       });
     }
   }

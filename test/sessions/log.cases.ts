@@ -16,13 +16,52 @@ const upTo = (n: number, from = 1) => Array.from({ length: n }, (_, i) => from +
 
 export function logCases(test: Case): void {
   describe("the events of a branch", () => {
+    test("of a turn or a type have a cursor only while there are more, forwards and backwards", async ({
+      sessions,
+    }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1, 4);
+      const all = await sessions.events(main);
+      const commits = all.filter(({ type }) => type === "turn.committed");
+      const started = all.find(({ id }) => id === "q2")! as { turnId?: string };
+      const ofTurn = all.filter(
+        (each) => each.id === started.turnId || (each as typeof started).turnId === started.turnId,
+      );
+      expect([commits.length, ofTurn.length]).toEqual([4, 4]);
+      const selections = [
+        [{ type: "turn.committed" }, commits],
+        [{ turnId: started.turnId! }, ofTurn],
+      ] as const;
+      for (const [selection, wanted] of selections) {
+        for (const reverse of [false, true]) {
+          const expected = reverse ? [...wanted].reverse() : wanted;
+          const cursor = reverse ? "before" : "after";
+          for (const limit of [1, 2, 3, 4, 5]) {
+            const pages = [await sessions.events(main, { ...selection, reverse, limit })];
+            while (pages.at(-1)![cursor] !== undefined) {
+              const range = { [cursor]: pages.at(-1)![cursor] };
+              pages.push(await sessions.events(main, { ...selection, reverse, limit, ...range }));
+            }
+            expect(pages.flat()).toEqual(expected);
+            // Nothing is left after the last one, so that nobody asks for an empty page.
+            expect(pages.every((page) => page.length > 0)).toBe(true);
+            expect(pages).toHaveLength(Math.ceil(4 / limit));
+          }
+        }
+      }
+      expect(await sessions.events(main, { type: "turn.committed", limit: 0 })).toEqual([]);
+      await expect(sessions.events(main, { type: "turn.committed", limt: 1 } as object)).rejects.toThrow(
+        'Did you mean "limit"?',
+      );
+    });
+
     test("are numbered from 1, through the lineage of a fork, and are what the log keeps", async ({
       sessions,
       store,
     }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 2);
-      await sessions.forkBranch({ ...main, newBranchId: "f", from: "a1" });
+      await sessions.forkBranch(main, { newBranchId: "f", from: "a1" });
       await talk(sessions, on("f"), 3);
       const events = await sessions.events(on("f"));
       expect(events.map(({ seq }) => seq)).toEqual(upTo(10));
@@ -67,7 +106,7 @@ export function logCases(test: Case): void {
       seqs.push(...page.map(({ seq }) => seq));
       after = page.after;
     }
-    const { seq } = await sessions.getBranch("s", "main");
+    const { seq } = await sessions.getBranch({ sessionId: "s", branchId: "main" });
     expect(seqs).toEqual(Array.from({ length: seq }, (_, i) => i + 1));
     expect(pages).toBe(Math.ceil(seq / 7));
     expect((await sessions.events(main)).after).toBeUndefined();
@@ -83,7 +122,9 @@ export function logCases(test: Case): void {
       const elsewhere = await other();
       const total = 5 + 3 * 4 + 6;
       const watched = [take(sessions.watch(main), total), take(elsewhere.watch(main, { after: 3 }), total - 3)];
-      const writers: Promise<unknown>[] = upTo(6).map((n) => sessions.updateBranch("s", "main", { metadata: { n } }));
+      const writers: Promise<unknown>[] = upTo(6).map((n) =>
+        sessions.updateBranch({ sessionId: "s", branchId: "main" }, { metadata: { n } }),
+      );
       const turns = (async () => {
         for (const n of [2, 3, 4]) await retried(() => talk(elsewhere, main, n));
       })();
@@ -125,10 +166,10 @@ export function logCases(test: Case): void {
 
     test("ends with branch_not_found when the branch is deleted", async ({ sessions }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       const events = sessions.watch(on("f"), { after: 2 });
       const ended = refused(events.next(), "branch_not_found", on("f"));
-      await sessions.deleteBranch("s", "f");
+      await sessions.deleteBranch({ sessionId: "s", branchId: "f" });
       await ended;
       await refused(sessions.watch(on("f")).next(), "branch_not_found");
     });

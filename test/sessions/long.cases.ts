@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Store } from "../../src/log/index.ts";
+import type { SegmentCache, Store } from "../../src/log/index.ts";
 import type { Branch, Sessions } from "../../src/sessions/index.ts";
 import { appendRaw, type Case, type Given, idsOf, main, on, replay, says } from "./kit.ts";
 
@@ -27,16 +27,27 @@ async function counted(given: Given): Promise<{ sessions: Sessions; reads: Reads
     new Proxy(store, {
       get(target, key) {
         const member = Reflect.get(target, key, target);
+        if (key === "segments" && member) return countedSegments(member, reads);
         if (typeof member !== "function") return member;
         return async (...args: unknown[]) => {
           const answer = await member.apply(target, args);
           if (key === "read") reads.facts += answer.length;
-          if (key === "getSegment" && answer) reads.segments += 1;
           return answer;
         };
       },
     });
   return { sessions: await given.other({ wrap }), reads };
+}
+
+function countedSegments(segments: SegmentCache, reads: Reads): SegmentCache {
+  return {
+    ...segments,
+    async get(ref, at) {
+      const segment = await segments.get(ref, at);
+      if (segment) reads.segments += 1;
+      return segment;
+    },
+  };
 }
 
 /** The branch as a picture, without what a row may know better. */
@@ -45,18 +56,18 @@ function told({ lastActivity: _, ...branch }: Branch): string {
 }
 
 async function same(given: Given, branchId: string): Promise<Reads> {
-  const cached = await given.sessions.loadBranch("s", branchId);
+  const cached = await given.sessions.loadBranch({ sessionId: "s", branchId });
   const { sessions, reads } = await counted(given);
-  const cold = await sessions.loadBranch("s", branchId);
+  const cold = await sessions.loadBranch({ sessionId: "s", branchId });
   expect(told(cold)).toBe(told(cached));
-  expect(JSON.stringify(cold.messages)).toBe(JSON.stringify((await replay(given.store, on(branchId))).messages));
+  expect(JSON.stringify(cold.messages)).toBe(JSON.stringify((await replay(given.store, on(branchId))).shown));
   return reads;
 }
 
 /** Waits until the segments that are being cut are stored: a writer does so before it closes. */
 async function sealed(store: Store, branchId: string, at: number): Promise<number> {
   for (;;) {
-    const segment = await store.getSegment(on(branchId), at);
+    const segment = await store.segments!.get(on(branchId), at);
     if (segment) return segment.to;
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -74,8 +85,11 @@ export function longCases(test: Case): void {
       expect(reads.segments).toBeGreaterThanOrEqual(2);
       // The tail, and one fact to see that the newest piece is ours.
       expect(reads.facts).toBeLessThanOrEqual(seq - to + 1);
-      const early = await (await counted(given)).sessions.loadBranch("s", "main", { at: to + 3 });
-      expect(JSON.stringify(early.messages)).toBe(JSON.stringify((await replay(store, main, to + 3)).messages));
+      const early = await (await counted(given)).sessions.loadBranch(
+        { sessionId: "s", branchId: "main" },
+        { at: to + 3 },
+      );
+      expect(JSON.stringify(early.messages)).toBe(JSON.stringify((await replay(store, main, to + 3)).shown));
     });
 
     test("is the same after reverts across its segments, and forks before and after them", async (given) => {
@@ -83,19 +97,19 @@ export function longCases(test: Case): void {
       await sessions.createSession("s");
       await write(sessions, "main", 0, 2600);
       await sealed(store, "main", (await sessions.loadBranch("s")).seq);
-      await sessions.forkBranch({ ...main, newBranchId: "early", from: "m500" });
-      await sessions.forkBranch({ ...main, newBranchId: "between", from: "m1499" });
-      await sessions.forkBranch({ ...main, newBranchId: "late", from: "m2590" });
-      await sessions.revertBranch({ ...main, to: "m1777" });
+      await sessions.forkBranch(main, { newBranchId: "early", from: "m500" });
+      await sessions.forkBranch(main, { newBranchId: "between", from: "m1499" });
+      await sessions.forkBranch(main, { newBranchId: "late", from: "m2590" });
+      await sessions.revertBranch(main, { to: "m1777" });
       await same(given, "main");
       await write(sessions, "main", 3000, 4500);
-      await sessions.revertBranch({ ...main, to: "m20" });
+      await sessions.revertBranch(main, { to: "m20" });
       await same(given, "main");
       await write(sessions, "main", 5000, 6200);
-      await sessions.revertBranch({ ...main, to: "m5999" });
+      await sessions.revertBranch(main, { to: "m5999" });
       for (const branchId of ["early", "between", "late"]) await write(sessions, branchId, 7000, 8100);
       for (const branchId of ["main", "early", "between", "late"]) await same(given, branchId);
-      const messages = idsOf((await sessions.loadBranch("s", "between")).messages);
+      const messages = idsOf((await sessions.loadBranch({ sessionId: "s", branchId: "between" })).messages);
       expect([messages.length, messages[1499], messages[1500]]).toEqual([2600, "m1499", "m7000"]);
     });
 
@@ -105,10 +119,10 @@ export function longCases(test: Case): void {
       await write(sessions, "main", 0, 200);
       await sessions.createBranch("s", { branchId: "b" });
       await write(sessions, "b", 5000, 6400);
-      const b = await sessions.loadBranch("s", "b");
-      const foreign = (await store.getSegment(on("b"), await sealed(store, "b", b.seq)))!;
+      const b = await sessions.loadBranch({ sessionId: "s", branchId: "b" });
+      const foreign = (await store.segments!.get(on("b"), await sealed(store, "b", b.seq)))!;
       await write(sessions, "main", 200, 1000);
-      const { seq } = await sessions.loadBranch("s", "main");
+      const { seq } = await sessions.loadBranch({ sessionId: "s", branchId: "main" });
       const head = JSON.parse(foreign.lines[0]!);
       const again = JSON.stringify({
         ...head,
@@ -127,19 +141,19 @@ export function longCases(test: Case): void {
         [again, ...foreign.lines.slice(1)],
       ];
       const lie = async (lines: readonly string[]) => {
-        await store.saveSegment(main, { to: 60, lines });
-        await store.saveSegment(main, { to: seq, lines });
+        await store.segments!.save(main, { to: 60, lines });
+        await store.segments!.save(main, { to: seq, lines });
         await same(given, "main");
       };
       await lie([again.replaceAll(head.id, real!.id)]);
       for (const lines of lies) {
         await lie(lines);
         const { sessions: cold } = await counted(given);
-        await cold.forkBranch({ ...main, newBranchId: "f", from: "m149" });
-        await cold.revertBranch({ ...on("f"), to: "m99" });
-        const fork = await cold.loadBranch("s", "f");
+        await cold.forkBranch(main, { newBranchId: "f", from: "m149" });
+        await cold.revertBranch(on("f"), { to: "m99" });
+        const fork = await cold.loadBranch({ sessionId: "s", branchId: "f" });
         expect([fork.messageCount, fork.state]).toEqual([100, { upTo: 100 }]);
-        await cold.deleteBranch("s", "f");
+        await cold.deleteBranch({ sessionId: "s", branchId: "f" });
       }
     });
 
@@ -149,13 +163,13 @@ export function longCases(test: Case): void {
       await write(sessions, "main", 0, 2600);
       const { seq } = await sessions.loadBranch("s");
       let at = await sealed(store, "main", seq);
-      while (JSON.parse((await store.getSegment(main, at))!.lines[0]!).before.length === 0) {
+      while (JSON.parse((await store.segments!.get(main, at))!.lines[0]!).before.length === 0) {
         at = await sealed(store, "main", seq);
       }
-      const older = (await store.getSegment(main, at - 1))!;
+      const older = (await store.segments!.get(main, at - 1))!;
       const { id } = JSON.parse(older.lines[0]!);
       const lines = older.lines.map((line) => line.replaceAll(id, "another").replaceAll("message 1", "a lie"));
-      await store.saveSegment(main, { to: older.to, lines });
+      await store.segments!.save(main, { to: older.to, lines });
       await same(given, "main");
     });
 
@@ -166,7 +180,7 @@ export function longCases(test: Case): void {
       const { seq } = await sessions.loadBranch("s");
       await sealed(store, "main", seq);
       // Back to right after the last message: its turn is cut off before its end, and no message is lost.
-      await sessions.revertBranch({ ...main, toSeq: seq - 2 });
+      await sessions.revertBranch(main, { toSeq: seq - 2 });
       expect((await sessions.loadBranch("s")).turns.at(-1)).toMatchObject({
         status: "interrupted",
         reason: "reverted",
@@ -188,10 +202,11 @@ export function longCases(test: Case): void {
       await add(1, 4);
       await sealed(store, "main", (await sessions.loadBranch("s")).seq);
       const replacements = [{ id: "sum", role: "system" as const, content: "short" }];
-      const range = { first: "q1", last: "a2", replacements };
+      const range = { from: 0, to: 4, first: "q1", last: "a2", replacements };
       await appendRaw(store, main, { type: "history.compacted", id: "h1", at: 1, retention: "hard", ...range });
       await add(5, 8);
-      const soft = { first: "q3", last: "a4", replacements: [{ ...replacements[0]!, id: "sum2" }] };
+      const summary = [{ ...replacements[0]!, id: "sum2" }];
+      const soft = { from: 4, to: 8, first: "q3", last: "a4", replacements: summary };
       await appendRaw(store, main, { type: "history.compacted", id: "h2", at: 1, retention: "soft", ...soft });
       await add(9, 10);
       const reads = await same(given, "main");
@@ -209,23 +224,25 @@ export function longCases(test: Case): void {
       await sessions.appendTurn(main, [message(0), message(1)]);
       for (let n = 1; n <= depth; n++) {
         const parent = n === 1 ? "main" : `f${n - 1}`;
-        await sessions.forkBranch({ ...on(parent), newBranchId: `f${n}` });
+        await sessions.forkBranch(on(parent), { newBranchId: `f${n}` });
         if (n % 100 === 0) await sessions.appendTurn(on(`f${n}`), [says("user", `at ${n}`, `at${n}`)]);
       }
       await same(given, `f${depth}`);
-      const last = await sessions.loadBranch("s", `f${depth}`);
+      const last = await sessions.loadBranch({ sessionId: "s", branchId: `f${depth}` });
       expect(idsOf(last.messages)).toEqual(["m0", "m1", ...Array.from({ length: 10 }, (_, i) => `at${(i + 1) * 100}`)]);
-      const { ancestors } = await sessions.getBranch("s", `f${depth}`);
+      const { ancestors } = await sessions.getBranch({ sessionId: "s", branchId: `f${depth}` });
       expect([ancestors.length, ancestors[0], ancestors[1], ancestors.at(-1)]).toEqual([
         depth,
         "main",
         "f1",
         `f${depth - 1}`,
       ]);
-      await sessions.forkBranch({ ...on(`f${depth}`), newBranchId: "back", from: "m0" });
-      expect(idsOf((await sessions.loadBranch("s", "back")).messages)).toEqual(["m0"]);
+      await sessions.forkBranch(on(`f${depth}`), { newBranchId: "back", from: "m0" });
+      expect(idsOf((await sessions.loadBranch({ sessionId: "s", branchId: "back" })).messages)).toEqual(["m0"]);
       expect(await sessions.listBranches("s")).toHaveLength(depth + 2);
-      expect(await sessions.deleteBranch("s", "f1", { recursive: true })).toHaveLength(depth + 1);
+      expect(await sessions.deleteBranch({ sessionId: "s", branchId: "f1" }, { recursive: true })).toHaveLength(
+        depth + 1,
+      );
     });
   });
 }

@@ -10,18 +10,20 @@ export function objectCases(test: Case): void {
       const again = await (await other()).loadSessionAndBranch("s");
       expect(again.session.createdAt).toBe(first.session.createdAt);
       expect(idsOf(again.branch.messages)).toEqual(["q1", "a1"]);
-      const formal = await sessions.loadSessionAndBranch("s", "formal");
+      const formal = await sessions.loadSessionAndBranch({ sessionId: "s", branchId: "formal" });
       expect([formal.branch.id, formal.branch.messages, formal.branch.fork]).toEqual(["formal", [], undefined]);
       await refused(sessions.loadSessionAndBranch("s"), "branch_ambiguous");
-      expect((await sessions.loadSessionAndBranch("s", "main")).branch.messageCount).toBe(2);
-      expect((await sessions.loadSessionAndBranch("new", "side")).branch.id).toBe("side");
+      expect((await sessions.loadSessionAndBranch({ sessionId: "s", branchId: "main" })).branch.messageCount).toBe(2);
+      expect((await sessions.loadSessionAndBranch({ sessionId: "new", branchId: "side" })).branch.id).toBe("side");
       expect((await sessions.listBranches("new")).map(({ id }) => id)).toEqual(["main", "side"]);
       await refused(sessions.loadSessionAndBranch(""), "invalid_argument");
     });
 
     test("are created once by all who ask at the same time", async ({ sessions, other }) => {
       const elsewhere = await other();
-      const asked = [sessions, elsewhere, sessions, elsewhere].map((who) => who.loadSessionAndBranch("s", "b"));
+      const asked = [sessions, elsewhere, sessions, elsewhere].map((who) =>
+        who.loadSessionAndBranch({ sessionId: "s", branchId: "b" }),
+      );
       const loaded = await Promise.all(asked);
       expect(new Set(loaded.map(({ branch }) => branch.seq))).toEqual(new Set([1]));
       expect(await sessions.listBranches("s")).toHaveLength(2);
@@ -72,13 +74,13 @@ export function objectCases(test: Case): void {
 
     test("save the branch they are, not another", async ({ sessions }) => {
       await sessions.createSession("s");
-      const { session, branch } = await sessions.loadSessionAndBranch("s", "b");
+      const { session, branch } = await sessions.loadSessionAndBranch({ sessionId: "s", branchId: "b" });
       for (const branchId of ["main", "b"]) {
         await (await sessions.beginTurn(on(branchId), [says("user", branchId)])).stage();
       }
       await sessions.saveSessionAndBranch(session, branch);
-      expect(await sessions.loadBranch("s", "b")).toMatchObject({ messageCount: 1 });
-      expect(await sessions.loadBranch("s", "main")).toMatchObject({ messageCount: 0 });
+      expect(await sessions.loadBranch({ sessionId: "s", branchId: "b" })).toMatchObject({ messageCount: 1 });
+      expect(await sessions.loadBranch({ sessionId: "s", branchId: "main" })).toMatchObject({ messageCount: 0 });
     });
 
     test("are of one session, and leave none behind that was not asked for", async ({ sessions }) => {
@@ -86,7 +88,7 @@ export function objectCases(test: Case): void {
       const two = await sessions.loadSessionAndBranch("t");
       await refused(sessions.saveSessionAndBranch(one.session, two.branch), "invalid_argument");
       await refused(sessions.loadSessionAndBranch(5 as never), "invalid_argument");
-      await refused(sessions.loadSessionAndBranch("u", ""), "invalid_argument");
+      await refused(sessions.loadSessionAndBranch({ sessionId: "u", branchId: "" }), "invalid_argument");
       await refused(sessions.getSession("u"), "session_not_found");
     });
 

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { transcript } from "../../src/projection/index.ts";
+import { unclosedMessages } from "../../src/projection/overlay.ts";
 import type { Branch, Sessions } from "../../src/sessions/index.ts";
 import { holds } from "../model/property.ts";
-import { closedMessages } from "../projection/histories.ts";
 import { type Given, idsOf, on, type Place, replay, withGiven } from "./kit.ts";
 import { type Step, Work, works } from "./steps.ts";
 
@@ -54,23 +55,24 @@ export function propertyCases(place: Place): void {
         const seen: { id: string; seq: number; text: string }[] = [];
         await play(given, steps, async (id) => {
           if (!(await branchesOf(given.sessions)).includes(id)) return;
-          const branch = await given.sessions.loadBranch("s", id);
+          const branch = await given.sessions.loadBranch({ sessionId: "s", branchId: id });
           seen.push({ id, seq: branch.seq, text: picture(branch) });
         });
         const there = new Set(await branchesOf(given.sessions));
         const elsewhere = await given.other();
         for (const { id, seq, text } of seen.filter((each) => there.has(each.id))) {
-          expect(picture(await elsewhere.loadBranch("s", id, { at: seq }))).toBe(text);
+          expect(picture(await elsewhere.loadBranch({ sessionId: "s", branchId: id }, { at: seq }))).toBe(text);
         }
       }));
 
     const sameEverywhere = async (given: Given) => {
       const cold = await given.other();
       for (const id of await branchesOf(given.sessions)) {
-        const branch = await given.sessions.loadBranch("s", id);
-        expect(picture(await cold.loadBranch("s", id))).toBe(picture(branch));
+        const branch = await given.sessions.loadBranch({ sessionId: "s", branchId: id });
+        expect(picture(await cold.loadBranch({ sessionId: "s", branchId: id }))).toBe(picture(branch));
         const view = await replay(given.store, on(id));
-        expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(view.messages));
+        expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(view.shown));
+        expect(JSON.stringify(branch.transcript())).toBe(JSON.stringify(transcript(view)));
         expect([branch.state, branch.seq, branch.turns]).toEqual([view.state, view.seq, view.turns]);
       }
     };
@@ -91,7 +93,7 @@ export function propertyCases(place: Place): void {
       always(80, async (given, steps) => {
         await play(given, steps, async () => {});
         for (const id of await branchesOf(given.sessions)) {
-          const messages = JSON.stringify((await given.sessions.loadBranch("s", id)).messages);
+          const messages = JSON.stringify((await given.sessions.loadBranch({ sessionId: "s", branchId: id })).messages);
           for (const last of [1, 2, 5, 100]) expect(await paged(given.sessions, id, last)).toBe(messages);
         }
       }));
@@ -100,14 +102,14 @@ export function propertyCases(place: Place): void {
       always(40, async (given, steps) => {
         await play(given, steps, async () => {});
         for (const id of await branchesOf(given.sessions)) {
-          const { messages } = await given.sessions.loadBranch("s", id);
+          const { messages } = await given.sessions.loadBranch({ sessionId: "s", branchId: id });
           for (const [i, { id: from }] of messages.entries()) {
-            const fork = await given.sessions.forkBranch({ ...on(id), from, newBranchId: "probe" });
-            const child = await given.sessions.loadBranch("s", "probe");
+            const fork = await given.sessions.forkBranch(on(id), { from, newBranchId: "probe" });
+            const child = await given.sessions.loadBranch({ sessionId: "s", branchId: "probe" });
             expect(idsOf(child.messages).slice(0, i + 1)).toEqual(idsOf(messages).slice(0, i + 1));
             expect(idsOf(child.messages).slice(i + 1)).toEqual(fork.messageCount > i + 1 ? [`${from}.tools`] : []);
             expect(fork.fork).toMatchObject({ forkedAtMessageId: from, forkedAtMessageIndex: i });
-            await given.sessions.deleteBranch("s", "probe");
+            await given.sessions.deleteBranch({ sessionId: "s", branchId: "probe" });
           }
         }
       }));
@@ -116,15 +118,19 @@ export function propertyCases(place: Place): void {
       always(20, async (given, steps) => {
         await play(given, steps, async () => {});
         for (const id of await branchesOf(given.sessions)) {
-          const { seq } = await given.sessions.getBranch("s", id);
+          const { seq } = await given.sessions.getBranch({ sessionId: "s", branchId: id });
           for (let at = 0; at <= seq; at += 2) {
-            const then = closedMessages(await replay(given.store, on(id), at));
-            await given.sessions.forkBranch({ ...on(id), fromSeq: at, newBranchId: "probe" });
-            const child = await given.sessions.loadBranch("s", "probe");
+            const view = await replay(given.store, on(id), at);
+            const then = [...view.shown!, ...unclosedMessages(view)];
+            await given.sessions.forkBranch(on(id), { fromSeq: at, newBranchId: "probe" });
+            const child = await given.sessions.loadBranch({ sessionId: "s", branchId: "probe" });
             expect(JSON.stringify(child.messages)).toBe(JSON.stringify(then));
-            expect((await given.sessions.getBranch("s", "probe")).messageCount).toBe(then.length);
+            expect(JSON.stringify(child.transcript())).toBe(JSON.stringify(transcript(view)));
+            expect((await given.sessions.getBranch({ sessionId: "s", branchId: "probe" })).messageCount).toBe(
+              then.length,
+            );
             expect(await paged(given.sessions, "probe", 2)).toBe(JSON.stringify(then));
-            await given.sessions.deleteBranch("s", "probe");
+            await given.sessions.deleteBranch({ sessionId: "s", branchId: "probe" });
           }
         }
       }));

@@ -39,7 +39,7 @@ export function sessionCases(test: Case): void {
       await sessions.createBranch("s", { branchId: "b" });
       await (await sessions.beginTurn({ ...main, branchId: "b" }, "hello")).commit();
       expect(asked).toEqual(["createSession", "append", "append", "createBranch", "append", "append"]);
-      expect((await sessions.loadBranch("s", "b")).messages).toHaveLength(1);
+      expect((await sessions.loadBranch({ sessionId: "s", branchId: "b" })).messages).toHaveLength(1);
     });
 
     test("that another process wrote to, or made again, before its first turn here is taken as it is", async ({
@@ -84,13 +84,13 @@ export function sessionCases(test: Case): void {
         () => sessions.updateSession("gone", { metadata: {} }),
         () => sessions.deleteSession("gone"),
         () => sessions.listBranches("gone"),
-        () => sessions.getBranch("gone", "main"),
+        () => sessions.getBranch({ sessionId: "gone", branchId: "main" }),
         () => sessions.createBranch("gone"),
         () => sessions.loadBranch("gone"),
-        () => sessions.loadBranch("gone", "main"),
-        () => sessions.updateBranch("gone", "main", { name: "x" }),
+        () => sessions.loadBranch({ sessionId: "gone", branchId: "main" }),
+        () => sessions.updateBranch({ sessionId: "gone", branchId: "main" }, { name: "x" }),
         () => sessions.forkBranch(gone),
-        () => sessions.revertBranch({ ...gone, toMessageIndex: 0 }),
+        () => sessions.revertBranch(gone, { toMessageIndex: 0 }),
         () => sessions.beginTurn(gone, "hello"),
         () => sessions.resumeTurn(gone),
         () => sessions.appendTurn(gone, []),
@@ -101,7 +101,10 @@ export function sessionCases(test: Case): void {
       // Straight to the log and the content of a branch: there is no such branch.
       const reads = [() => sessions.messages(gone), () => sessions.events(gone), () => sessions.listContent(gone)];
       for (const attempt of reads) await refused(attempt(), "branch_not_found", gone);
-      await refused(sessions.loadBranch("s", "gone"), "branch_not_found", { sessionId: "s", branchId: "gone" });
+      await refused(sessions.loadBranch({ sessionId: "s", branchId: "gone" }), "branch_not_found", {
+        sessionId: "s",
+        branchId: "gone",
+      });
     });
 
     test("takes merge patches: keys are added, overwritten, and removed by null", async ({ sessions, clock }) => {
@@ -120,7 +123,7 @@ export function sessionCases(test: Case): void {
       await sessions.createSession("s", { metadata: { a: 1 }, state: { a: 1 } });
       await sessions.createBranch("s", { branchId: "b", metadata: { a: 1 } });
       await sessions.updateSession("s", { metadata: nothing, state: nothing });
-      await sessions.updateBranch("s", "b", { metadata: nothing });
+      await sessions.updateBranch({ sessionId: "s", branchId: "b" }, { metadata: nothing });
       await sessions.createSession("t", { metadata: nothing });
       await sessions.createBranch("s", { branchId: "c", metadata: nothing });
       for (const reader of [sessions, await other()]) {
@@ -129,9 +132,12 @@ export function sessionCases(test: Case): void {
           metadata: { a: 1, o: { y: 1 } },
           state: { a: 1, o: { y: 1 } },
         });
-        expect((await reader.getBranch("s", "b")).metadata).toStrictEqual({ a: 1, o: { y: 1 } });
+        expect((await reader.getBranch({ sessionId: "s", branchId: "b" })).metadata).toStrictEqual({
+          a: 1,
+          o: { y: 1 },
+        });
         expect((await reader.getSession("t")).metadata).toStrictEqual({ o: { y: 1 } });
-        expect((await reader.getBranch("s", "c")).metadata).toStrictEqual({ o: { y: 1 } });
+        expect((await reader.getBranch({ sessionId: "s", branchId: "c" })).metadata).toStrictEqual({ o: { y: 1 } });
       }
     });
 
@@ -142,7 +148,7 @@ export function sessionCases(test: Case): void {
         await refused(sessions.updateSession("s", { metadata }), "invalid_argument");
         await refused(sessions.updateSession("s", { state: metadata }), "invalid_argument");
         await refused(sessions.createBranch("s", { metadata }), "invalid_argument");
-        await refused(sessions.updateBranch("s", "main", { metadata }), "invalid_argument");
+        await refused(sessions.updateBranch({ sessionId: "s", branchId: "main" }, { metadata }), "invalid_argument");
       }
       expect(await sessions.getSession("s")).toMatchObject({ version: 1, metadata: {}, state: {} });
     });
@@ -162,9 +168,9 @@ export function sessionCases(test: Case): void {
         await refused(sessions.updateSession("s", { metadata }), "invalid_argument");
         await refused(sessions.updateSession("s", { state: metadata }), "invalid_argument");
         await refused(sessions.createSession("t", { metadata }), "invalid_argument");
-        await refused(sessions.updateBranch("s", "main", { metadata }), "invalid_argument");
+        await refused(sessions.updateBranch({ sessionId: "s", branchId: "main" }, { metadata }), "invalid_argument");
         await refused(sessions.createBranch("s", { metadata }), "invalid_argument");
-        await refused(sessions.forkBranch({ ...main, metadata }), "invalid_argument");
+        await refused(sessions.forkBranch(main, { metadata }), "invalid_argument");
       }
       await refused(sessions.updateSession("s", { metadata: { big: "x".repeat(70_000) } }), "limit_exceeded");
       expect(await sessions.getSession("s")).toMatchObject({ version: 1, metadata: {}, state: {} });
@@ -187,15 +193,15 @@ export function sessionCases(test: Case): void {
     test("is gone with all its branches once deleted, and its id is free", async ({ sessions, other, clock }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 3);
-      await sessions.forkBranch({ ...main, newBranchId: "fork" });
+      await sessions.forkBranch(main, { newBranchId: "fork" });
       await sessions.saveCheckpoint(main);
       await sessions.putContent(main, { bytes: new Uint8Array([1]) });
       const elsewhere = await other();
-      await elsewhere.loadBranch("s", "main");
+      await elsewhere.loadBranch({ sessionId: "s", branchId: "main" });
       await sessions.deleteSession("s");
       for (const who of [sessions, elsewhere]) {
         await refused(who.getSession("s"), "session_not_found");
-        await refused(who.loadBranch("s", "main"), "session_not_found");
+        await refused(who.loadBranch({ sessionId: "s", branchId: "main" }), "session_not_found");
       }
       clock.advance(1);
       await elsewhere.createSession("s");
@@ -231,11 +237,11 @@ export function sessionCases(test: Case): void {
       await talk(sessions, { sessionId: "b" }, 1);
       clock.advance(1);
       expect(await order()).toBe("baedc");
-      await sessions.forkBranch({ sessionId: "c", newBranchId: "f" });
+      await sessions.forkBranch("c", { newBranchId: "f" });
       clock.advance(1);
       expect(await order()).toBe("cbaed");
-      await sessions.deleteBranch("c", "f");
-      await sessions.updateBranch("d", "main", { name: "n" });
+      await sessions.deleteBranch({ sessionId: "c", branchId: "f" });
+      await sessions.updateBranch({ sessionId: "d", branchId: "main" }, { name: "n" });
       clock.advance(1);
       expect((await order()).slice(0, 2).split("").toSorted()).toEqual(["c", "d"]);
     });

@@ -16,7 +16,7 @@ export function stagedCases(test: Case): void {
       const held = await sessions.loadSessionAndBranch("s");
       await stage(sessions, 1, { n: 1, one: true });
       await stage(sessions, 2, { n: 2 });
-      expect(await sessions.getBranch("s", "main")).toMatchObject({ messageCount: 0 });
+      expect(await sessions.getBranch({ sessionId: "s", branchId: "main" })).toMatchObject({ messageCount: 0 });
       const turn = await sessions.beginTurn(main, "third");
       const seen = await (await other()).loadBranch("s");
       expect(idsOf(seen.transcript()).slice(0, 4)).toEqual(["q1", "a1", "q2", "a2"]);
@@ -93,15 +93,15 @@ export function stagedCases(test: Case): void {
     test("are not discarded by whoever only looks", async ({ sessions }) => {
       await sessions.createSession("s");
       await stage(sessions, 1);
-      const { seq } = await sessions.getBranch("s", "main");
+      const { seq } = await sessions.getBranch({ sessionId: "s", branchId: "main" });
       await sessions.listBranches("s");
       await sessions.messages(main);
-      await sessions.loadBranch("s", "main", { at: seq });
-      await sessions.updateBranch("s", "main", { name: "n" });
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.loadBranch({ sessionId: "s", branchId: "main" }, { at: seq });
+      await sessions.updateBranch({ sessionId: "s", branchId: "main" }, { name: "n" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       await sessions.saveCheckpoint(main);
       expect(await types(sessions)).not.toContain("turn.discarded");
-      await refused(sessions.loadBranch("s", "main", { at: 99 }), "position_not_on_branch");
+      await refused(sessions.loadBranch({ sessionId: "s", branchId: "main" }, { at: 99 }), "position_not_on_branch");
     });
 
     test("keep their place when a later turn is cut off: it waits with them", async ({ sessions, other }) => {
@@ -132,7 +132,7 @@ export function stagedCases(test: Case): void {
       const branch = await (await other()).loadBranch("s");
       expect(idsOf(branch.messages)).toEqual(["q1", "a1", "q2", "a2", "q3"]);
       expect([branch.state, branch.stagedTurns]).toEqual([{ n: 1, m: 2 }, []]);
-      expect(branch.messageCount).toBe((await sessions.getBranch("s", "main")).messageCount);
+      expect(branch.messageCount).toBe((await sessions.getBranch({ sessionId: "s", branchId: "main" })).messageCount);
     });
 
     test("stay for a turn that a crash left open behind them, and are resumed with it", async ({ sessions, other }) => {
@@ -153,16 +153,18 @@ export function stagedCases(test: Case): void {
       await talk(sessions, main, 9);
       await stage(sessions, 1, { n: 1 });
       await stage(sessions, 2, { n: 2 });
-      await sessions.forkBranch({ ...main, newBranchId: "f", from: "a1" });
-      const fork = await sessions.loadBranch("s", "f");
+      await sessions.forkBranch(main, { newBranchId: "f", from: "a1" });
+      const fork = await sessions.loadBranch({ sessionId: "s", branchId: "f" });
       expect([idsOf(fork.messages), fork.state]).toEqual([["q9", "a9", "q1", "a1"], { n: 1 }]);
-      await sessions.revertBranch({ ...main, to: "q2" });
-      const branch = await sessions.loadBranch("s", "main");
+      await sessions.revertBranch(main, { to: "q2" });
+      const branch = await sessions.loadBranch({ sessionId: "s", branchId: "main" });
       expect(idsOf(branch.messages)).toEqual(["q9", "a9", "q1", "a1", "q2"]);
       expect([branch.state, branch.stagedTurns]).toEqual([{ n: 1 }, []]);
-      expect((await sessions.loadBranch("s", "f")).fork).toMatchObject({ forkedAtMessageIndex: 3 });
-      await sessions.deleteBranch("s", "f");
-      await refused(sessions.loadBranch("s", "f"), "branch_not_found", on("f"));
+      expect((await sessions.loadBranch({ sessionId: "s", branchId: "f" })).fork).toMatchObject({
+        forkedAtMessageIndex: 3,
+      });
+      await sessions.deleteBranch({ sessionId: "s", branchId: "f" });
+      await refused(sessions.loadBranch({ sessionId: "s", branchId: "f" }), "branch_not_found", on("f"));
     });
   });
 }

@@ -39,7 +39,7 @@ const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   [1, { do: fc.constant("load") }],
   [3, { do: fc.constant("fork"), point, state: forkState }],
   [3, { do: fc.constant("revert"), point }],
-  [1, { do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any }],
+  [2, { do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any }],
   [1, { do: fc.constant("update"), n: any }],
   [1, { do: fc.constant("delete") }],
 ];
@@ -70,13 +70,16 @@ export class Work {
     if (step.do === "turn") await this.#turn(sessions, id, step);
     else if (step.do === "resume") await this.#resume(sessions, id, step);
     else if (step.do === "save") await this.#save(sessions, id);
-    else if (step.do === "load") await sessions.loadBranch("s", id);
+    else if (step.do === "load") await sessions.loadBranch({ sessionId: "s", branchId: id });
     else if (step.do === "fork") await this.#fork(sessions, id, step.point, step.state);
     else if (step.do === "revert") await this.#revert(sessions, id, step.point);
     else if (step.do === "compact") await this.#compact(id, step);
     else if (step.do === "update")
-      await sessions.updateBranch("s", id, { name: `n${step.n}`, metadata: { n: step.n } });
-    else await allowing(["branch_protected", "branch_has_children"], () => sessions.deleteBranch("s", id));
+      await sessions.updateBranch({ sessionId: "s", branchId: id }, { name: `n${step.n}`, metadata: { n: step.n } });
+    else
+      await allowing(["branch_protected", "branch_has_children"], () =>
+        sessions.deleteBranch({ sessionId: "s", branchId: id }),
+      );
     return id;
   }
 
@@ -117,7 +120,7 @@ export class Work {
   }
 
   async #save(sessions: Sessions, branchId: string): Promise<void> {
-    const branch = await sessions.loadBranch("s", branchId, { at: 0 });
+    const branch = await sessions.loadBranch({ sessionId: "s", branchId }, { at: 0 });
     await sessions.saveSessionAndBranch(await sessions.getSession("s"), branch);
   }
 
@@ -125,7 +128,7 @@ export class Work {
   async #target(branchId: string, { by, n }: Point): Promise<{ id?: string; index?: number; seq?: number }> {
     const view = await replay(this.#store, on(branchId));
     const unclosed = [...view.staged, ...(view.open ? [view.open] : [])].flatMap((turn) => turn.messages);
-    const messages = [...view.messages, ...unclosed];
+    const messages = [...view.shown!, ...unclosed];
     if (by === "seq") return { seq: n % (view.seq + 1) };
     if (by === "index") return { index: n % (messages.length + 1) };
     return by === "id" && messages.length > 0 ? { id: messages[n % messages.length]!.id } : {};
@@ -139,7 +142,7 @@ export class Work {
       ...(seq !== undefined && { fromSeq: seq }),
     };
     const newBranchId = this.#name("f");
-    await sessions.forkBranch({ ...on(branchId), ...request, state, newBranchId });
+    await sessions.forkBranch(on(branchId), { ...request, state, newBranchId });
     return newBranchId;
   }
 
@@ -153,27 +156,42 @@ export class Work {
       ...(seq !== undefined && { toSeq: seq }),
     };
     const codes = seq === undefined ? [] : ["position_not_on_branch"];
-    const reverted = await allowing(codes, () => sessions.revertBranch({ ...on(branchId), ...request }));
+    const reverted = await allowing(codes, () => sessions.revertBranch(on(branchId), request));
     if (reverted) {
       const [fork, branch] = [await replay(this.#store, on(child)), await replay(this.#store, on(branchId))];
-      expect(JSON.stringify(branch.messages)).toBe(JSON.stringify(fork.messages));
+      for (const part of ["messages", "shown", "window"] as const) {
+        expect(JSON.stringify(branch[part]), part).toBe(JSON.stringify(fork[part]));
+      }
       expect(branch.state).toEqual(fork.state);
     }
-    await sessions.deleteBranch("s", child);
+    await sessions.deleteBranch({ sessionId: "s", branchId: child });
   }
 
   async #compact(branchId: string, { hard, from, to }: Step & { do: "compact" }): Promise<void> {
-    const { messages } = await replay(this.#store, on(branchId));
+    const { messages, overlays } = await replay(this.#store, on(branchId));
     if (messages.length === 0) return;
-    const first = from % messages.length;
-    const last = first + (to % (messages.length - first));
+    let first = from % messages.length;
+    let end = first + 1 + (to % (messages.length - first));
+    // Widened until it cuts no other one.
+    const isCut = (each: { from: number; to: number }) =>
+      (each.from < first && first < each.to && each.to < end) ||
+      (first < each.from && each.from < end && end < each.to);
+    for (let cut = overlays.find(isCut); cut; cut = overlays.find(isCut)) {
+      [first, end] = [Math.min(first, cut.from), Math.max(end, cut.to)];
+    }
+    const hides = overlays.some((each) => each.from <= first && each.to >= end && (!hard || each.retention === "hard"));
+    if (hides || end > messages.length) return;
     const draft: Draft = {
       type: "history.compacted",
       id: this.#name("h"),
       at: 1,
       retention: hard ? "hard" : "soft",
+      from: first,
+      to: end,
       first: messages[first]!.id,
-      last: messages[last]!.id,
+      last: messages[end - 1]!.id,
+      keep: from % 2 === 0 ? [first] : [],
+      over: overlays.filter((each) => each.from >= first && each.to <= end).map(({ seq }) => seq),
       replacements: [{ id: this.#name("sum"), role: "system", content: "So far: a lot." }],
     };
     await appendRaw(this.#store, on(branchId), draft);

@@ -11,6 +11,8 @@ import { casesOn, type Place } from "./kit.ts";
 import { logCases } from "./log.cases.ts";
 import { longCases } from "./long.cases.ts";
 import { objectCases } from "./objects.cases.ts";
+import { overlayCases } from "./overlays.cases.ts";
+import { ownershipCases } from "./ownership.cases.ts";
 import { propertyCases } from "./property.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
@@ -25,6 +27,7 @@ export function describeSessions(place: Place): void {
     sessionCases(test);
     branchCases(test);
     treeCases(test);
+    ownershipCases(test);
     forkCases(test);
     revertCases(test);
     turnCases(test);
@@ -34,6 +37,7 @@ export function describeSessions(place: Place): void {
     checkpointCases(test);
     contentCases(test);
     compactionCases(test);
+    overlayCases(test);
     logCases(test);
     viewCases(test);
     longCases(test);

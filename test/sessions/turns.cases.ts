@@ -54,7 +54,7 @@ export function turnCases(test: Case): void {
       expect(open.messages).toEqual([]);
     });
 
-    test("without tools is two appends (T2)", async ({ sessions, other }) => {
+    test("without tools is two appends (Turns-2)", async ({ sessions, other }) => {
       await sessions.createSession("s");
       const calls: string[] = [];
       const writer = await other({ wrap: spied(calls) });
@@ -66,18 +66,24 @@ export function turnCases(test: Case): void {
 
     test("is one of its branch, and branches run at the same time", async ({ sessions, other }) => {
       await sessions.createSession("s");
-      await sessions.forkBranch({ ...main, newBranchId: "f" });
+      await sessions.forkBranch(main, { newBranchId: "f" });
       const [one, two] = await Promise.all([sessions.beginTurn(main, "one"), sessions.beginTurn(on("f"), "two")]);
       await Promise.all([one.add(asks("m1", "c1")), two.add(asks("m2", "c2"))]);
       const elsewhere = await other();
-      expect((await elsewhere.loadBranch("s", "main")).uncommittedTurn).toMatchObject({ id: one.turnId });
-      expect((await elsewhere.loadBranch("s", "f")).uncommittedTurn).toMatchObject({ id: two.turnId });
+      expect((await elsewhere.loadBranch({ sessionId: "s", branchId: "main" })).uncommittedTurn).toMatchObject({
+        id: one.turnId,
+      });
+      expect((await elsewhere.loadBranch({ sessionId: "s", branchId: "f" })).uncommittedTurn).toMatchObject({
+        id: two.turnId,
+      });
       await refused(elsewhere.beginTurn(main, "no"), "run_active", { runId: one.runId, branchId: "main" });
       await refused(elsewhere.resumeTurn(on("f")), "run_active", { runId: two.runId, branchId: "f" });
       await Promise.all([one.toolReturned(result("c1")), two.toolReturned(result("c2"))]);
       await Promise.all([one.commit(), two.end({ status: "failed", error: { message: "boom", code: "x" } })]);
-      expect(await elsewhere.loadBranch("s", "main")).toMatchObject({ turns: [{ status: "committed" }] });
-      expect(await elsewhere.loadBranch("s", "f")).toMatchObject({
+      expect(await elsewhere.loadBranch({ sessionId: "s", branchId: "main" })).toMatchObject({
+        turns: [{ status: "committed" }],
+      });
+      expect(await elsewhere.loadBranch({ sessionId: "s", branchId: "f" })).toMatchObject({
         turns: [{ status: "failed", error: { message: "boom", code: "x" } }],
       });
     });
@@ -152,7 +158,7 @@ export function turnCases(test: Case): void {
       expect(branch.transcript()).toEqual(branch.messages);
     });
 
-    test("that was left open is closed legally before the next begins (T3)", async ({ sessions }) => {
+    test("that was left open is closed legally before the next begins (Turns-3)", async ({ sessions }) => {
       await sessions.createSession("s");
       const left = await sessions.beginTurn(main, "first");
       await left.add(asks("ask", "c1"));
@@ -289,7 +295,7 @@ export function turnCases(test: Case): void {
     });
   });
 
-  describe("a writer whose branch another has taken over (T4)", () => {
+  describe("a writer whose branch another has taken over (Turns-4)", () => {
     test("writes nothing, whatever it tries, after a new turn began", async ({ sessions, other, clock }) => {
       await sessions.createSession("s");
       const old = await sessions.beginTurn(main, "old", { leaseMs: 10 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { BranchRef, Store } from "../../src/log/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { facts, freshPath, givenMain, main, opened, raw } from "./kit.ts";
 
 async function rowCounts(path: string): Promise<Record<string, number>> {
@@ -13,11 +14,11 @@ async function giveSomethingOfEverything(store: Store, ref: BranchRef): Promise<
   const { branchId } = ref;
   const bytes = new TextEncoder().encode("shared");
   await store.append(ref, facts(`${branchId}-`, 3), { header: { name: branchId } });
-  await store.saveSegment(ref, { to: 2, lines: ["a segment"] });
+  await store.segments!.save(ref, { to: 2, lines: ["a segment"] });
   await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-  await store.putContent(ref, { id: "shared", bytes, mediaType: "text/plain" });
-  await store.putContent(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
-  const { epoch } = await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 60_000 });
+  await store.blobs!.put(ref, { id: "shared", bytes, mediaType: "text/plain" });
+  await store.blobs!.put(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
+  const { epoch } = await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 60_000 });
   await store.releaseRun(ref, { epoch });
 }
 
@@ -43,7 +44,7 @@ test("a deleted branch, a deleted content and a deleted session leave no row beh
   expect(await rowCounts(path)).not.toEqual(before);
   await store.deleteBranch(fork, { recursive: true });
   expect(await rowCounts(path)).toEqual(before);
-  await store.deleteContent(main, "shared");
+  await store.blobs!.delete(main, "shared");
   expect(await rowCounts(path)).toMatchObject({ contents: 1, content_refs: 1 });
   await store.updateSession("s", { metadata: { user: "other", tags: null } });
   expect(await rowCounts(path)).toMatchObject({ session_metadata: 1 });
@@ -55,8 +56,8 @@ test("a deleted branch, a deleted content and a deleted session leave no row beh
 test("a chain of 10,000 forks can be read at both ends and through the middle", async () => {
   const store = await opened(":memory:");
   await givenMain(store, facts("root", 1));
-  await store.saveSegment(main, { to: 1, lines: ["the root's"] });
-  await store.putContent(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
+  await store.segments!.save(main, { to: 1, lines: ["the root's"] });
+  await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
   const depth = 10_000;
   const parents = ["main", ...Array.from({ length: depth }, (_, i) => `b${i}`)];
   await Promise.all(
@@ -76,9 +77,9 @@ test("a chain of 10,000 forks can be read at both ends and through the middle", 
   expect(await store.read(last, { limit: 5 })).toEqual(whole.slice(0, 5));
   expect(await store.read(last, { after: 5000, limit: 5 })).toEqual(whole.slice(5000, 5005));
   expect(await store.read(last, { limit: 5, reverse: true })).toEqual(whole.slice(-5).reverse());
-  expect(await store.getSegment(last, 9000)).toEqual({ to: 1, lines: ["the root's"] });
-  expect(await store.getContent(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
-  expect(await store.listContent(last)).toHaveLength(1);
+  expect(await store.segments!.get(last, 9000)).toEqual({ to: 1, lines: ["the root's"] });
+  expect(await store.blobs!.get(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
+  expect(await store.blobs!.list(last)).toHaveLength(1);
   expect(await store.deleteBranch({ sessionId: "s", branchId: "b0" }, { recursive: true })).toHaveLength(depth);
 });
 
@@ -105,15 +106,15 @@ test("text comes back as it was, even what SQLite's text can't hold", async () =
   const metadata = Object.fromEntries(texts.map((text) => [text, text]));
   const branch = { id: "main", header: metadata, events: texts.map((data, i) => ({ id: `e${i}`, data })) };
   await store.createSession({ id: "s", metadata, state: metadata, branch });
-  for (const [to, data] of texts.entries()) await store.saveSegment(main, { to, lines: [data] });
+  for (const [to, data] of texts.entries()) await store.segments!.save(main, { to, lines: [data] });
   for (const text of texts)
-    await store.putContent(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
+    await store.blobs!.put(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
   await store.close();
   const again = await opened(path);
   expect((await again.read(main)).map(({ data }) => data)).toEqual(texts);
-  for (const [to, data] of texts.entries()) expect(await again.getSegment(main, to)).toEqual({ to, lines: [data] });
+  for (const [to, data] of texts.entries()) expect(await again.segments!.get(main, to)).toEqual({ to, lines: [data] });
   expect(await again.getSession("s")).toMatchObject({ metadata, state: metadata });
-  const contents = await again.listContent(main);
+  const contents = await again.blobs!.list(main);
   expect(contents.map(({ name }) => name).sort()).toEqual([...texts].sort());
   for (const text of texts) {
     expect((await again.listSessions({ metadata: { [text]: text } })).sessions).toHaveLength(1);
@@ -133,7 +134,7 @@ test("a branch stays listed after its run, and many idle ones go when somebody l
       state: {},
       branch: { id: "main", header: {}, events: [] },
     });
-    const { epoch } = await store.claimRun(ref, claim);
+    const { epoch } = await claimSlot(store, ref, claim);
     if (ref !== main) await store.append(ref, facts("e", 1), { epoch, release: true });
   }
   const look = await raw(path);

@@ -36,7 +36,7 @@ async function fill(store: Store, many = 120): Promise<string[]> {
   }
   for (const id of ids.slice(0, 40)) {
     const ref = { sessionId: `${word(id)}-${id}`, branchId: "main" };
-    await store.putContent(ref, {
+    await store.blobs!.put(ref, {
       id: `c${id}`,
       bytes: Buffer.from(word(id).repeat(700)),
       mediaType: "text/plain",
@@ -74,10 +74,10 @@ test("deleted content and a deleted branch are overwritten when the store closes
   const branch = { id: "main", header: {}, events: [] };
   await store.createSession({ id: "s", metadata: {}, state: {}, branch });
   const main = { sessionId: "s", branchId: "main" };
-  await store.putContent(main, { id: "c", bytes: Buffer.from(canary.repeat(900)), mediaType: "text/plain" });
+  await store.blobs!.put(main, { id: "c", bytes: Buffer.from(canary.repeat(900)), mediaType: "text/plain" });
   await store.createBranch("s", { id: "b", header: {}, events: [{ id: "e", data: JSON.stringify(canary) }] });
   expect(traces(path)).toBeGreaterThan(0);
-  await store.deleteContent(main, "c");
+  await store.blobs!.delete(main, "c");
   await store.deleteBranch({ sessionId: "s", branchId: "b" });
   await store.close();
   expect(traces(path)).toBe(0);

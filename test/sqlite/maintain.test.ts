@@ -24,10 +24,10 @@ test("rows that belong to nothing are removed and said", async () => {
   const report = await store.maintain();
   expect(report).toMatchObject({ sessions: 1, branches: 1, events: 2 });
   expect(report.problems.map(({ code, detail }) => `${code}: ${detail}`)).toEqual([
-    "orphan: Removed 1 metadata of no session.",
-    "orphan: Removed 2 facts of no branch.",
-    "orphan: Removed 1 checkpoints of no branch.",
-    "orphan: Removed 1 contents that nothing refers to.",
+    "orphan: Removed 1 metadata rows without a session.",
+    "orphan: Removed 2 facts without a branch.",
+    "orphan: Removed 1 checkpoints without a branch.",
+    "orphan: Removed 1 unreferenced contents.",
   ]);
   expect((await store.maintain()).problems).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { failpoints } from "../../src/base/failpoint.ts";
 import type { StoredEvent } from "../../src/log/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { type Ended, facts, freshPath, givenMain, main, opened, runChild } from "./kit.ts";
 
 function expectAcknowledged(log: readonly StoredEvent[], ended: readonly Ended[]): void {
@@ -46,12 +47,12 @@ test("two handles: a claim taken over by one fences the other's epoch out", asyn
   const path = await freshPath();
   const [one, two] = [await opened(path), await opened(path)];
   await givenMain(one);
-  const old = await one.claimRun(main, { runId: "r1", owner: "one", leaseMs: 60_000 });
-  const taken = await two.claimRun(main, { runId: "r2", owner: "two", leaseMs: 60_000, over: old.epoch });
+  const old = await claimSlot(one, main, { runId: "r1", owner: "one", leaseMs: 60_000 });
+  const taken = await claimSlot(two, main, { runId: "r2", owner: "two", leaseMs: 60_000, over: old.epoch });
   expect(taken.epoch).toBeGreaterThan(old.epoch);
   await expect(one.append(main, facts("old", 1), { epoch: old.epoch })).rejects.toMatchObject({ code: "epoch_stale" });
-  expect(await two.append(main, facts("new", 1), { epoch: taken.epoch })).toEqual({ first: 1, last: 1 });
-  expect(await one.read(main)).toHaveLength(1);
+  expect(await two.append(main, facts("new", 1), { epoch: taken.epoch })).toEqual({ first: 3, last: 3 });
+  expect(await one.read(main)).toHaveLength(3);
 });
 
 test.runIf(process.platform === "linux")(

@@ -24,7 +24,7 @@ export function contextFor(
     attempt: 1,
     messages: [],
     state: { get: nowhere, set: nowhere, update: nowhere },
-    emit: (name, data) => void emitted.push([name, data]),
+    emit: ((name: string, data: Json) => void emitted.push([name, data])) as ToolContext["emit"],
     progress: (output) => void shown.push(output),
     ask: async (question) => `answer to ${question}`,
     checkpoint: nowhere,

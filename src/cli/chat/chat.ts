@@ -1,14 +1,15 @@
-// Chat: between a person and a conversation. It owns where the chat is, and what it is about to do.
-//   C1. One thing at a time: a line is asked for when nothing runs, and while something runs only its questions are asked.
-//   C2. A session is made when something is said in it, not before.
-//   C3. Ctrl-C stops what runs; a second one, or one while nothing runs and nothing is typed, leaves.
+// Chat: connects a person to a conversation. It owns the current branch, and what is running.
+//   Chat-1. One thing at a time: a line is read when nothing runs; during a run, only its questions are asked.
+//   Chat-2. A session is created with its first message, not before.
+//   Chat-3. Ctrl-C interrupts the run; a second one, or one on an empty line while nothing runs, leaves.
 
 import { BoughError } from "../../base/errors.ts";
+import type { Conversation } from "../../chat/conversation.ts";
+import { visible } from "../../chat/text.ts";
 import type { BoughEvent } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
-import { type Terminal, visible } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
 import { type GoToOptions, runSlash, type Talk } from "./commands.ts";
-import type { Conversation } from "./conversation.ts";
 import type { Input } from "./input.ts";
 import { Questioner } from "./questioner.ts";
 import type { Screen } from "./screen.ts";
@@ -18,7 +19,7 @@ export interface ChatOptions {
   readonly input: Input;
   readonly screen: Screen;
   readonly terminal: Terminal;
-  /** Aborts when the process is told to stop. */
+  /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +30,7 @@ export class Chat implements Talk {
   readonly #terminal: Terminal;
   readonly #questioner: Questioner;
   readonly #left = new AbortController();
-  /** Resolves when somebody wants to leave. */
+  /** Resolves when the user leaves. */
   readonly #leaving: Promise<undefined>;
   #place: BranchRef | undefined;
   #isRunning = false;
@@ -54,12 +55,12 @@ export class Chat implements Talk {
     return this.#place;
   }
 
-  /** Whether something that was said came to no end. */
+  /** Whether the last message or command failed. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** Reads and does, until the input ends or somebody wants to leave. */
+  /** Reads and handles lines until the input ends or the user leaves. */
   async talk(): Promise<void> {
     const { signal } = this.#left;
     while (!signal.aborted) {
@@ -84,7 +85,7 @@ export class Chat implements Talk {
     const all = [...messages, ...(open ?? [])];
     if (all.length > 0) this.screen.tell({ type: "history", messages: all, before }, { isAsked });
     if (!open) return;
-    this.screen.note("The last turn has no end yet; it goes on.");
+    this.screen.note("The last turn is unfinished; resuming it.");
     for (const interaction of interactions) this.#questioner.add(place, interaction);
     await this.#follow(place, this.conversation.run(place, undefined));
   }
@@ -130,11 +131,11 @@ export class Chat implements Talk {
     }
     this.#isInterrupted = true;
     this.#questioner.stop();
-    this.screen.note("Interrupting; again to leave.");
+    this.screen.note("Interrupting. Press Ctrl-C again to leave.");
     this.conversation.interrupt(place).catch((error: Error) => this.screen.problem(error));
   }
 
-  /** What goes wrong is told, and the chat goes on. */
+  /** Shows an error and lets the chat continue. */
   async #attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work();

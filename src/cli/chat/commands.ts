@@ -1,25 +1,25 @@
-// What can be said to the chat itself. A new command is a line of the table.
+// The chat's slash commands. A new command is an entry in the table.
 
+import type { Conversation } from "../../chat/conversation.ts";
+import { visible } from "../../chat/text.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { misuse } from "../command.ts";
-import { visible } from "../terminal.ts";
-import type { Conversation } from "./conversation.ts";
 import type { Screen } from "./screen.ts";
 
 export interface GoToOptions {
   /** How many messages to show. */
   readonly recent?: number;
-  /** Whether a command said to go there; the place a chat begins at is told beside its answers. */
+  /** Whether a command asked for it. The branch at which a chat starts is shown as a note instead. */
   readonly isAsked?: boolean;
 }
 
-/** What commands use of a chat. */
+/** The part of a chat that commands use. */
 export interface Talk {
   readonly conversation: Conversation;
   readonly screen: Screen;
-  /** Where the chat is; nothing before anything is said. */
+  /** The current branch; undefined before the first message. */
   readonly place: BranchRef | undefined;
-  /** Goes to a branch, and on with a turn that was left open there; without one, to a session to come. */
+  /** Switches to a branch and resumes its open turn, if any. Without a branch, the next message starts a new session. */
   goTo(place: BranchRef | undefined, options?: GoToOptions): Promise<void>;
   leave(): void;
 }
@@ -27,18 +27,18 @@ export interface Talk {
 interface SlashCommand {
   readonly usage: string;
   readonly summary: string;
-  /** How many words may follow. */
+  /** How many arguments may follow. */
   readonly words: number;
   run(chat: Talk, words: readonly string[]): Promise<void>;
 }
 
-/** As many messages as a turn may have for an undo to find its beginning. */
+/** How many messages `/undo` reads to find the start of the last turn. */
 const longestTurn = 1000;
 
 const commands: Readonly<Record<string, SlashCommand>> = {
   help: {
     usage: "/help",
-    summary: "what can be said; a line that begins with // is sent with one /",
+    summary: "show this list; start a line with // to send text that begins with /",
     words: 0,
     async run(chat) {
       chat.screen.tell({
@@ -49,25 +49,30 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   fork: {
     usage: "/fork [N] [NAME]",
-    summary: "a new branch from here, or after message N",
+    summary: "fork here, or after message N, and switch to the new branch",
     words: 2,
     run: fork,
   },
   branches: {
     usage: "/branches",
-    summary: "the session's branches as a tree",
+    summary: "show the branch tree",
     words: 0,
     async run(chat) {
       const { sessionId, branchId } = placeOf(chat);
       chat.screen.tell({ type: "branches", branches: await chat.conversation.branches(sessionId), current: branchId });
     },
   },
-  switch: { usage: "/switch BRANCH", summary: "go to another branch", words: 1, run: switchTo },
-  undo: { usage: "/undo", summary: "take the last turn back; the log keeps it", words: 0, run: undo },
-  history: { usage: "/history [N]", summary: "the last N messages (10), with their numbers", words: 1, run: history },
+  switch: { usage: "/switch BRANCH", summary: "switch to another branch", words: 1, run: switchTo },
+  undo: { usage: "/undo", summary: "revert the last turn; the log keeps it", words: 0, run: undo },
+  history: {
+    usage: "/history [N]",
+    summary: "show the last N messages (default 10), with their numbers",
+    words: 1,
+    run: history,
+  },
   sessions: {
     usage: "/sessions [ID]",
-    summary: "the newest sessions, or go to one",
+    summary: "list the newest sessions, or switch to one",
     words: 1,
     async run(chat, [id]) {
       const { conversation, screen } = chat;
@@ -81,11 +86,11 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   new: {
     usage: "/new",
-    summary: "a new session",
+    summary: "start a new session",
     words: 0,
     async run(chat) {
       await chat.goTo(undefined);
-      chat.screen.note("A new session begins with what you say next.");
+      chat.screen.note("Your next message starts a new session.");
     },
   },
   quit: {
@@ -101,13 +106,16 @@ const commands: Readonly<Record<string, SlashCommand>> = {
 export async function runSlash(chat: Talk, line: string): Promise<void> {
   const [name = "", ...words] = line.slice(1).split(/\s+/);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) throw misuse(`There is no command /${visible(name)}; /help lists them, and // sends a line with a /.`);
-  if (words.length > command.words) throw misuse(`It is ${command.usage}.`);
+  if (!command)
+    throw misuse(
+      `Unknown command: /${visible(name)}. /help lists the commands; start a line with // to send text that begins with /.`,
+    );
+  if (words.length > command.words) throw misuse(`Too many arguments. Usage: ${command.usage}`);
   await command.run(chat, words);
 }
 
 function placeOf({ place }: Talk): BranchRef {
-  if (!place) throw misuse("Nothing has been said yet.");
+  if (!place) throw misuse("There are no messages yet.");
   return place;
 }
 
@@ -117,7 +125,7 @@ async function fork(chat: Talk, words: readonly string[]): Promise<void> {
   const [first] = words;
   const isNumber = first !== undefined && /^\d{1,9}$/.test(first);
   const name = isNumber ? words[1] : first;
-  if (!isNumber && words.length > 1) throw misuse("It is /fork [N] [NAME].");
+  if (!isNumber && words.length > 1) throw misuse("Usage: /fork [N] [NAME], where N is the number of a message.");
   const taken = new Set((await conversation.branches(place.sessionId)).map(({ id }) => id));
   let n = 1;
   while (taken.has(`fork-${n}`)) n++;
@@ -130,7 +138,7 @@ async function switchTo(chat: Talk, [branchId]: readonly string[]): Promise<void
   const place = placeOf(chat);
   const ids = (await chat.conversation.branches(place.sessionId)).map(({ id }) => id);
   if (branchId === undefined || !ids.includes(branchId)) {
-    throw misuse(`Which branch? There are ${ids.map(visible).join(", ")}.`);
+    throw misuse(`Name one of this session's branches: ${ids.map(visible).join(", ")}.`);
   }
   await chat.goTo({ ...place, branchId });
 }
@@ -141,7 +149,7 @@ async function undo(chat: Talk): Promise<void> {
   const last = messages.at(-1);
   if (!last) throw misuse("There is nothing to undo.");
   const start = messages.findIndex(({ turnId }) => turnId === last.turnId);
-  if (start === 0 && before > 0) throw misuse("The last turn is too long to be undone here.");
+  if (start === 0 && before > 0) throw misuse("The last turn is too long to be reverted in a chat.");
   await chat.conversation.revert(place, messages[start - 1]?.id);
   const { content } = messages[start]!;
   const said =
@@ -150,7 +158,8 @@ async function undo(chat: Talk): Promise<void> {
 }
 
 async function history(chat: Talk, [many = "10"]: readonly string[]): Promise<void> {
-  if (!/^[1-9]\d{0,3}$/.test(many)) throw misuse("It is /history [N], N being a number of messages.");
+  if (!/^[1-9]\d{0,3}$/.test(many))
+    throw misuse("Usage: /history [N], where N is a number of messages from 1 to 9999.");
   const { messages, before } = await chat.conversation.look(placeOf(chat), Number(many));
   chat.screen.tell({ type: "history", messages, before });
 }

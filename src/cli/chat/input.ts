@@ -1,16 +1,16 @@
 // Input: where a chat's lines come from. It owns stdin.
-//   I1. What is typed while nobody asks is not shown, and is there when the next line is asked for.
-//   I2. A fresh line was typed after it was asked for: nobody agrees to a question before it was on the screen.
+//   Input-1. Text typed while no line is read is not echoed; it is kept for the next read.
+//   Input-2. A fresh line was typed after its prompt appeared, so a question can't be approved before it was shown.
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 
 export interface Input {
-  /** Whether a person sits there. */
+  /** Whether stdin is a terminal. */
   readonly isInteractive: boolean;
-  /** The next line; nothing at the end of input, or when the signal aborts. */
+  /** The next line; undefined at the end of the input, or when the signal aborts. */
   line(prompt: string, options?: { signal?: AbortSignal; isFresh?: boolean }): Promise<string | undefined>;
-  /** Told of Ctrl-C, as far as it does not only clear what was being typed. */
+  /** Called on Ctrl-C, unless it only cleared the line being typed. */
   onInterrupt: () => void;
   close(): void;
 }
@@ -19,7 +19,7 @@ export function openInput(isInteractive: boolean): Input {
   return isInteractive ? new TerminalInput() : new PipedInput();
 }
 
-/** Lines that came, and whoever waits for one. */
+/** Received lines, and the reader that waits for one. */
 class Lines {
   readonly #lines: string[] = [];
   #isEnded = false;
@@ -95,7 +95,7 @@ class TerminalInput implements Input {
         done();
       },
     });
-    // The reader breaks lines where the terminal does.
+    // readline wraps lines where the terminal does.
     Object.defineProperty(output, "columns", { get: () => process.stdout.columns });
     process.stdout.on("resize", () => output.emit("resize"));
     this.#reader = createInterface({ input: process.stdin, output, terminal: true, historySize: 500 });

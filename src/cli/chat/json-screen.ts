@@ -1,4 +1,4 @@
-// The screen of scripts: every event and every finding is a line of JSON on stdout, every problem one on stderr.
+// The screen for scripts: every event and command result is a line of JSON on stdout, every error one on stderr.
 
 import type { BoughEvent } from "../../events/index.ts";
 import { type Terminal, toJson } from "../terminal.ts";
@@ -23,7 +23,7 @@ export class JsonScreen implements Screen {
     this.#terminal.note(toJson({ error: { code: code ?? "unexpected", message } }));
   }
 
-  /** The question was an event already. */
+  /** The question was already printed as an event. */
   ask(): void {}
   note(): void {}
   pause(): void {}

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../base/json.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation } from "../../chat/conversation.ts";
+import type { Question } from "../../chat/questions.ts";
 import type { Input } from "./input.ts";
 import { Questioner } from "./questioner.ts";
-import type { Question } from "./questions.ts";
 import type { Screen } from "./screen.ts";
 
 const place = { sessionId: "s", branchId: "main" };
@@ -48,12 +48,20 @@ test("questions are asked one after the other, and the screen waits while somebo
   type(undefined);
   await settled();
   expect(happened).toEqual([
-    ...["asked a", "pause", "resume", "Say y, a or n; a reason may follow the n.", "pause", "resume", "yes to a"],
+    ...[
+      "asked a",
+      "pause",
+      "resume",
+      "Answer y, a or n; you can give a reason after n.",
+      "pause",
+      "resume",
+      "yes to a",
+    ],
     ...["asked b", "pause", "resume", "no to b"],
   ]);
 });
 
-test("Q1: a question that was settled elsewhere is not answered, and the next one is asked", async () => {
+test("Questioner-1: a question that was settled elsewhere is not answered, and the next one is asked", async () => {
   const { questioner, happened, type } = given();
   questioner.add(place, question("a"));
   questioner.add(place, question("b"));

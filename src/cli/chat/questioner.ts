@@ -1,20 +1,20 @@
-// Questioner: asks a run's questions, one after the other, while the run goes on.
-//   Q1. A question that is settled meanwhile, by somebody else or by time, is taken off the screen.
-//   Q2. What the run shows waits while a person types.
-//   Q3. After an "always" nothing is asked about the same tool: the run closes those questions itself, a moment later.
+// Questioner: asks a run's questions, one after the other, while the run continues.
+//   Questioner-1. A question that is answered elsewhere or expires is removed from the screen.
+//   Questioner-2. The run's output is held back while the user types.
+//   Questioner-3. After an "always", no more questions about the same tool are asked: the run closes them itself, a moment later.
 
 import { BoughError } from "../../base/errors.ts";
 import type { Json } from "../../base/json.ts";
+import type { Conversation } from "../../chat/conversation.ts";
+import { type Form, formOf, type Question } from "../../chat/questions.ts";
 import type { BranchRef } from "../../log/store.ts";
-import type { Conversation } from "./conversation.ts";
 import type { Input } from "./input.ts";
-import { type Form, formOf, type Question } from "./questions.ts";
 import type { Screen } from "./screen.ts";
 
 interface Asked {
   readonly place: BranchRef;
   readonly question: Question;
-  /** Aborts when there is nothing to ask any more. */
+  /** Aborts when no more questions are to be asked. */
   readonly over: AbortController;
 }
 
@@ -44,7 +44,7 @@ export class Questioner {
     this.#asked.delete(interactionId);
   }
 
-  /** Nothing is asked any more. */
+  /** Stops asking. */
   stop(): void {
     for (const id of [...this.#asked.keys()]) this.settle(id);
   }
@@ -77,12 +77,13 @@ export class Questioner {
       if (!(error instanceof Error)) throw error;
       const { code, data } = error as { code?: unknown; data?: { why?: unknown } };
       const isLate = code === "interaction_closed";
-      if (isLate) this.#screen.note(data?.why === "expired" ? "Its time is over." : "It was answered already.");
+      if (isLate)
+        this.#screen.note(data?.why === "expired" ? "The question has expired." : "The question was already answered.");
       else this.#screen.problem(BoughError.is(error) ? error : { message: error.message });
     }
   }
 
-  /** Q3. One about running a call again is a question of its own. */
+  /** Questioner-3. A question about rerunning a call is a separate one. */
   #settleAll(toolName: Json | undefined): void {
     for (const { question } of [...this.#asked.values()]) {
       const { kind, request } = question;

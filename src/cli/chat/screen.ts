@@ -1,13 +1,14 @@
-// Screen: what a chat shows. One is for people, one for scripts (json-screen.ts).
+// Screen: the output of a chat. This one is for people; json-screen.ts is for scripts.
 
+import type { BranchLine, SessionLine } from "../../chat/conversation.ts";
+import type { Form, Question } from "../../chat/questions.ts";
+import { moment, oneLine, SafeStream, safeText, visible } from "../../chat/text.ts";
 import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
-import { count, moment, type Terminal, visible } from "../terminal.ts";
-import type { BranchLine, SessionLine } from "./conversation.ts";
-import type { Form, Question } from "./questions.ts";
-import { oneLine, SafeStream, safeText, WordFlow } from "./text.ts";
+import { count, type Terminal } from "../terminal.ts";
+import { WordFlow } from "./word-flow.ts";
 
-/** What a command of the chat found or did. */
+/** The result of a slash command. */
 export type Finding =
   | { readonly type: "sessions"; readonly sessions: readonly SessionLine[] }
   | { readonly type: "branches"; readonly branches: readonly BranchLine[]; readonly current: string }
@@ -17,32 +18,32 @@ export type Finding =
   | { readonly type: "undone"; readonly messages: number; readonly said: string };
 
 export interface Screen {
-  /** An event of the branch, as it comes. */
+  /** Shows an event of the branch as it arrives. */
   show(event: BoughEvent): void;
-  /** What nobody asked for goes beside the conversation. */
+  /** Shows a command's result; if it was not asked for, as a note. */
   tell(finding: Finding, options?: { readonly isAsked?: boolean }): void;
   ask(question: Question, form: Form): void;
-  /** A line beside the conversation. */
+  /** A line that is not part of the conversation. */
   note(text: string): void;
   problem(error: { readonly message: string; readonly code?: string }): void;
-  /** Until `resume`, what is shown waits: somebody types. */
+  /** Holds output back until `resume`, while the user types. */
   pause(): void;
   resume(): void;
 }
 
 export class TextScreen implements Screen {
   readonly #terminal: Terminal;
-  /** Where what is not the agent's words goes: a pipe carries those only. */
+  /** Where everything but the agent's text goes: a pipe carries only that. */
   readonly #aside: (line: string) => void;
-  /** Who speaks; a pipe knows. */
+  /** The agent's name before its text; not shown in a pipe. */
   readonly #speaker: string | undefined;
-  /** What was shown of the message that is being written, and its id. */
+  /** The text already shown of the current message, and its id. */
   #message = { id: "", text: "" };
   readonly #safe = new SafeStream();
   #flow: WordFlow | undefined;
   #isMidLine = false;
   #isReasoning = false;
-  /** Reasoning in a pipe, until it is whole. */
+  /** Reasoning that is held back in a pipe until it is complete. */
   #thought = "";
   #waiting: (() => void)[] | undefined;
 
@@ -110,22 +111,25 @@ export class TextScreen implements Screen {
         this.#line("dim", `  ${visible(event.toolName)} … ${oneLine(event.output, this.#room)}`);
         break;
       case "tool-retry":
-        this.#line("dim", `  ${visible(event.toolName)} failed and is tried again: ${visible(event.error.message)}`);
+        this.#line("dim", `  ${visible(event.toolName)} failed and is retried: ${visible(event.error.message)}`);
         break;
       case "tool.returned":
         this.#returned(event);
         break;
       case "model-retry":
-        this.#line("dim", `  the model call failed and is made again: ${visible(event.error.message)}`);
+        this.#line("dim", `  the model call failed and is retried: ${visible(event.error.message)}`);
         break;
       case "turn.resumed":
-        this.#line("dim", "  the turn goes on where it was left");
+        this.#line("dim", "  resuming the turn");
         break;
       case "interaction.expired":
-        this.#line("dim", event.reason === "not needed" ? "  no answer is needed" : "  nobody has answered in time");
+        this.#line(
+          "dim",
+          event.reason === "not needed" ? "  no answer is needed any more" : "  the question expired without an answer",
+        );
         break;
       case "events-drop":
-        this.#line("dim", "  some of it came too fast to be shown");
+        this.#line("dim", "  some output arrived too fast and was skipped");
         break;
       case "turn.ended":
         this.#ended(event);
@@ -173,7 +177,7 @@ export class TextScreen implements Screen {
     this.#terminal.write(this.#terminal.paint("dim", safeText(piece)));
   }
 
-  /** Live events may be missed; what is in the log can't be. */
+  /** Live events may be missed; stored ones never are. */
   #added({ id, role, content }: Extract<BoughEvent, { type: "message.added" }>): void {
     if (role !== "assistant") return;
     const text = textOf({ content });
@@ -237,7 +241,7 @@ export class TextScreen implements Screen {
       case "place":
         return [`Session ${visible(finding.sessionId)}, branch ${visible(finding.branchId)}.`];
       case "undone":
-        return [`Undone: ${count(finding.messages, "message")}, from “${oneLine(finding.said, 60)}” on.`];
+        return [`Reverted ${count(finding.messages, "message")}, starting with “${oneLine(finding.said, 60)}”.`];
     }
   }
 }
@@ -258,14 +262,14 @@ function treeLines(branches: readonly BranchLine[], current: string): string[] {
 }
 
 function historyLines({ messages, before }: { messages: readonly Message[]; before: number }, width: number): string[] {
-  if (messages.length === 0) return ["Nothing has been said yet."];
+  if (messages.length === 0) return ["There are no messages yet."];
   return messages.map(
     (message, i) =>
       `${String(before + i + 1).padStart(4)}  ${message.role.padEnd(9)}  ${oneLine(gist(message), width)}`,
   );
 }
 
-/** A message in a few words. */
+/** A message on one line. */
 function gist(message: Message): string {
   const text = textOf(message);
   if (typeof message.content === "string") return text;

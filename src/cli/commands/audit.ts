@@ -1,27 +1,32 @@
 import { systemClock } from "../../base/clock.ts";
+import { moment, shorten, visible } from "../../chat/text.ts";
 import { type AuditRequest, createClient } from "../../client/index.ts";
 import { auditStore } from "../../server/audit/place.ts";
 import { readAudit } from "../../server/audit/reader.ts";
 import type { AuditPage, AuditRecord } from "../../wire/index.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, shorten, type Terminal, visible } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
 const auditArgs = {
-  url: { type: "string", valueHint: "URL", description: "ask a server, by the address that bough serve prints" },
+  url: { type: "string", valueHint: "URL", description: "read from this server (the URL that bough serve prints)" },
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "its token (default: the one in the URL, else BOUGH_TOKEN)",
+    description: "the server's token (default: the one in the URL, else BOUGH_TOKEN)",
   },
-  store: { ...storeArg.store, description: "without a server: read the store (default as elsewhere)" },
-  tenant: { type: "string", valueHint: "NAME", description: "with a store: whose log (default: the server's own)" },
-  session: { type: "string", valueHint: "ID", description: "only what was done to this session" },
-  action: { type: "string", valueHint: "NAME", description: "only this action: submitInput, respond, deleteSession …" },
-  user: { type: "string", valueHint: "NAME", description: "only what this user did" },
-  refused: { type: "boolean", description: "only what was refused" },
-  limit: { type: "string", valueHint: "N", default: "20", description: "how many of the newest (default 20)" },
-  follow: { type: "boolean", alias: "f", description: "wait for more, until Ctrl-C" },
+  store: { ...storeArg.store, description: "without --url: the store (default: BOUGH_STORE, else ./.bough/bough.db)" },
+  tenant: { type: "string", valueHint: "NAME", description: "without --url: the tenant (default: the server's own)" },
+  session: { type: "string", valueHint: "ID", description: "only records of this session" },
+  action: {
+    type: "string",
+    valueHint: "NAME",
+    description: "only this action, such as submitInput, respond or deleteSession",
+  },
+  user: { type: "string", valueHint: "NAME", description: "only actions of this user" },
+  refused: { type: "boolean", description: "only refused actions" },
+  limit: { type: "string", valueHint: "N", default: "20", description: "how many of the newest records (default 20)" },
+  follow: { type: "boolean", alias: "f", description: "wait for new records until Ctrl-C" },
   ...jsonArg,
 } as const;
 
@@ -30,9 +35,9 @@ type Read = (query: AuditRequest) => Promise<AuditPage>;
 
 interface Source {
   readonly read: Read;
-  /** Whether a record is shown while the log is followed: each look at a server's log is a record, too. */
+  /** Whether a record is shown while following: each poll of a server's audit log is itself a record. */
   readonly isNews: (record: AuditRecord) => boolean;
-  /** How often a log that is followed is looked at. */
+  /** The polling interval while following. */
   readonly everyMs: number;
 }
 
@@ -50,14 +55,14 @@ export const audit = defineCommand({
     const { args } = call;
     if (args.url !== undefined) {
       if (args.store !== undefined || args.tenant !== undefined) {
-        throw misuse("A server reads its own store: --url goes without --store and --tenant.");
+        throw misuse("--url can't be combined with --store or --tenant: the server reads its own store.");
       }
       const client = createClient(serverAt(args.url, args.token));
       const isNews = ({ action }: AuditRecord) => action !== "audit" || args.action === "audit";
       await show(call, { read: (query) => client.audit(query), isNews, everyMs: 5000 });
       return 0;
     }
-    if (args.token !== undefined) throw misuse("--token goes with --url.");
+    if (args.token !== undefined) throw misuse("--token requires --url.");
     await withStore(chooseStore(args.store), {}, async (store) => {
       const own = auditStore(store, args.tenant ?? "");
       await show(call, { read: (query) => readAudit(own, query), isNews: () => true, everyMs: 1000 });
@@ -69,7 +74,7 @@ export const audit = defineCommand({
 function serverAt(given: string, named: string | undefined): { url: string; token?: string } {
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
   if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
-    throw misuse("--url is an http:// or https:// URL.");
+    throw misuse("--url must be an http:// or https:// URL.");
   const token = named ?? new URLSearchParams(parsed.hash.slice(1)).get("token") ?? process.env.BOUGH_TOKEN;
   parsed.hash = "";
   return { url: parsed.href.replace(/\/+$/, ""), ...(token && { token }) };
@@ -85,7 +90,7 @@ async function show({ args, terminal, signal }: AuditCall, { read, isNews, every
   };
   const print = (record: AuditRecord) => terminal.print(args.json ? JSON.stringify(record) : lineOf(terminal, record));
   const limit = wholeNumber(args.limit, "limit");
-  if (limit === 0) throw misuse("--limit is at least 1.");
+  if (limit === 0) throw misuse("--limit must be an integer ≥ 1.");
   const newest = (await readNewest(read, filter, limit)).reverse();
   for (const record of newest) print(record);
   if (newest.length === 0) terminal.note("No records.");
@@ -98,7 +103,7 @@ async function show({ args, terminal, signal }: AuditCall, { read, isNews, every
   }
 }
 
-/** The newest that fit, newest first. */
+/** The newest records, newest first. */
 async function readNewest(read: Read, filter: AuditRequest, wanted: number): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];
   let after: string | undefined;
@@ -112,7 +117,7 @@ async function readNewest(read: Read, filter: AuditRequest, wanted: number): Pro
   return records;
 }
 
-/** When, outcome, what, who, and the rest as far as there is room. */
+/** Time, outcome, action, user, and as many details as fit. */
 function lineOf(terminal: Terminal, record: AuditRecord): string {
   const { id: _id, at, action, status, code, user, credential, requestId, transport, address, ...rest } = record;
   const outcome = code === undefined ? String(status ?? "") : `${status} ${code}`;

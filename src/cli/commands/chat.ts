@@ -1,34 +1,34 @@
 import { BoughError } from "../../base/errors.ts";
 import { maskUrl } from "../../base/mask-url.ts";
-import { createClient } from "../../client/index.ts";
+import type { Conversation } from "../../chat/conversation.ts";
+import { LocalConversation } from "../../chat/local.ts";
+import { RemoteConversation } from "../../chat/remote.ts";
+import { visible } from "../../chat/text.ts";
+import { createClient, isRemoteError } from "../../client/index.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { Chat } from "../chat/chat.ts";
-import type { Conversation } from "../chat/conversation.ts";
 import { openInput } from "../chat/input.ts";
 import { JsonScreen } from "../chat/json-screen.ts";
-import { LocalConversation } from "../chat/local.ts";
-import { RemoteConversation } from "../chat/remote.ts";
 import { TextScreen } from "../chat/screen.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg } from "../command.ts";
-import { configArg, prepareSetup, showStore } from "../config/setup.ts";
+import { configArg, findAgent, prepareSetup, showStore } from "../config/setup.ts";
 import { interruptedCode } from "../interrupt.ts";
 import { showUrl } from "../place.ts";
 import { openOwnStore } from "../store.ts";
-import { visible } from "../terminal.ts";
 import { findToken } from "../token-file.ts";
 
 const chatArgs = {
-  url: { type: "string", valueHint: "URL", description: "a server, by the address that bough serve prints" },
+  url: { type: "string", valueHint: "URL", description: "chat on this server (the URL that bough serve prints)" },
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "its token (default: BOUGH_TOKEN, else the file of a bough serve in this directory)",
+    description: "the server's token (default: BOUGH_TOKEN, else the token file in ./.bough)",
   },
   ...configArg,
-  store: { ...storeArg.store, description: "without a server: the store (default as bough serve)" },
-  agent: { type: "string", valueHint: "ID", description: "whom to talk to, if there are several" },
-  session: { type: "string", valueHint: "ID", description: "the session, made if need be (default: a new one)" },
-  branch: { type: "string", valueHint: "ID", description: "the branch, if the session has several" },
+  store: { ...storeArg.store, description: "without --url: the store (default: as for bough serve)" },
+  agent: { type: "string", valueHint: "ID", description: "the agent; needed if there are several" },
+  session: { type: "string", valueHint: "ID", description: "the session, created if necessary (default: a new one)" },
+  branch: { type: "string", valueHint: "ID", description: "the branch; needed if the session has several" },
   ...jsonArg,
 } as const;
 
@@ -44,9 +44,9 @@ export const chat = defineCommand({
   ],
   async run(call) {
     const { args, terminal, signal } = call;
-    if (args.branch !== undefined && args.session === undefined) throw misuse("--branch goes with --session.");
+    if (args.branch !== undefined && args.session === undefined) throw misuse("--branch requires --session.");
     const isInteractive = terminal.isInteractive && process.stdout.isTTY === true && !args.json;
-    const conversation = await openConversation(call, isInteractive);
+    const { conversation, close } = await openConversation(call, isInteractive);
     const screen = args.json
       ? new JsonScreen(terminal)
       : new TextScreen({ terminal, agentId: conversation.agentId, isInteractive });
@@ -58,7 +58,7 @@ export const chat = defineCommand({
       await talk.talk();
     } finally {
       input.close();
-      await conversation.close();
+      await close();
     }
     if (isInteractive) sayGoodbye(call, talk.place);
     if (signal.aborted) return interruptedCode;
@@ -66,47 +66,72 @@ export const chat = defineCommand({
   },
 });
 
-/** Half a minute or so: a person sees that it is lost and can leave, a script has to come to an end. */
+/** About half a minute: a person sees that the connection is lost and can leave; a script has to end. */
 const scriptAttempts = 6;
 
-async function openConversation({ args, signal }: ChatCall, isInteractive: boolean): Promise<Conversation> {
+interface Opened {
+  readonly conversation: Conversation;
+  readonly close: () => Promise<void>;
+}
+
+async function openConversation({ args, signal }: ChatCall, isInteractive: boolean): Promise<Opened> {
   const attempts = isInteractive ? Number.POSITIVE_INFINITY : scriptAttempts;
-  if (args.url !== undefined) return openRemote(args.url, args, attempts);
-  if (args.token !== undefined) throw misuse("--token goes with --url.");
+  if (args.url !== undefined) {
+    const conversation = await openRemote(args.url, args, attempts);
+    return { conversation, close: () => conversation.close() };
+  }
+  if (args.token !== undefined) throw misuse("--token requires --url.");
   const setup = await prepareSetup(args, signal);
-  const agentId = chooseAgent(args.agent, Object.keys(setup.agents));
+  const ids = Object.keys(setup.agents);
+  const agentId = args.agent ?? chooseAgent(ids);
+  const found = await findAgent(setup, agentId);
+  if (!found) throw noAgent(agentId, ids);
   const store = await openOwnStore(setup.store);
-  const about = [`${agentId}: ${setup.about[agentId]}`, `Kept in ${showStore(setup.store)}.`];
-  return new LocalConversation({ agentId, options: setup.agents[agentId]!, store, about });
+  const about = [`${agentId}: ${found.about}`, `Stored in ${showStore(setup.store)}.`];
+  const conversation = new LocalConversation({ agentId, options: found.options, store, about });
+  const close = async () => {
+    await conversation.close();
+    await found.close();
+  };
+  return { conversation, close };
 }
 
 async function openRemote(given: string, args: ChatCall["args"], attempts: number): Promise<Conversation> {
   if (args.store !== undefined || args.config !== undefined) {
-    throw misuse("A server has its own store and configuration: --url goes without --store and --config.");
+    throw misuse("--url can't be combined with --store or --config: the server has its own.");
   }
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
   if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
-    throw misuse("--url is an http:// or https:// URL.");
+    throw misuse("--url must be an http:// or https:// URL.");
   const inUrl = new URLSearchParams(parsed.hash.slice(1)).get("token");
   const token = args.token ?? inUrl ?? (process.env.BOUGH_TOKEN || undefined) ?? findToken(parsed);
   parsed.hash = "";
   const url = parsed.href.replace(/\/+$/, "");
   const client = createClient({ url, ...(token && { token }) });
-  const agents = await client.listAgents();
-  const agentId = chooseAgent(
-    args.agent,
-    agents.map(({ id }) => id),
-  );
+  const ids = (await client.listAgents()).map(({ id }) => id);
+  const agentId = args.agent ?? chooseAgent(ids);
+  // A server may have agents that it can't list.
+  if (!ids.includes(agentId)) await client.getAgent(agentId).catch(explainAgent(agentId, ids));
   return new RemoteConversation({ client, agentId, url, attempts });
 }
 
-function chooseAgent(named: string | undefined, ids: readonly string[]): string {
-  if (named === undefined && ids.length === 1) return ids[0]!;
-  if (named !== undefined && ids.includes(named)) return named;
-  const known = `There are ${ids.map(visible).join(", ")}.`;
-  throw misuse(
-    named === undefined ? `Which agent? Say --agent ID. ${known}` : `There is no agent "${visible(named)}". ${known}`,
-  );
+function chooseAgent(ids: readonly string[]): string {
+  if (ids.length === 1) return ids[0]!;
+  throw misuse(`Choose an agent with --agent ID.${listIds(ids)}`);
+}
+
+function noAgent(agentId: string, ids: readonly string[]): BoughError {
+  return misuse(`There is no agent "${visible(agentId)}".${listIds(ids)}`);
+}
+
+function explainAgent(agentId: string, ids: readonly string[]) {
+  return (error: unknown): never => {
+    throw isRemoteError(error) && error.code === "agent_not_found" ? noAgent(agentId, ids) : error;
+  };
+}
+
+function listIds(ids: readonly string[]): string {
+  return ids.length === 0 ? "" : ` Available: ${ids.map(visible).join(", ")}.`;
 }
 
 async function placeOf({ args }: ChatCall, conversation: Conversation): Promise<BranchRef | undefined> {
@@ -117,17 +142,17 @@ async function placeOf({ args }: ChatCall, conversation: Conversation): Promise<
   if (branch !== undefined && ids.includes(branch)) return { sessionId, branchId: branch };
   if (branch === undefined && ids.length === 1) return { sessionId, branchId: ids[0]! };
   const code = branch === undefined ? "branch_ambiguous" : "branch_not_found";
-  throw new BoughError(code, `Which branch? Say --branch ID. There are ${ids.map(visible).join(", ")}.`, {
+  throw new BoughError(code, `Choose a branch with --branch ID. Available: ${ids.map(visible).join(", ")}.`, {
     data: { ids },
   });
 }
 
 function greet({ terminal }: ChatCall, { about }: Conversation): void {
   for (const line of about) terminal.print(terminal.paint("dim", visible(line)));
-  terminal.print(terminal.paint("dim", "/help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.\n"));
+  terminal.print(terminal.paint("dim", "/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.\n"));
 }
 
-/** How to come back, in the words that a shell takes; neither a token nor a password is shown. */
+/** A shell command that reopens this chat, without tokens or passwords. */
 function sayGoodbye({ args, terminal }: ChatCall, place: BranchRef | undefined): void {
   if (!place) return;
   const { url, config, store, agent } = args;
@@ -136,7 +161,7 @@ function sayGoodbye({ args, terminal }: ChatCall, place: BranchRef | undefined):
   const branch = place.branchId === "main" ? undefined : place.branchId;
   const words = Object.entries({ ...where, agent, session: place.sessionId, branch });
   const said = words.flatMap(([name, value]) => (value === undefined ? [] : [`--${name} ${quote(value)}`]));
-  terminal.print(terminal.paint("dim", `To go on: bough chat ${said.join(" ")}`));
+  terminal.print(terminal.paint("dim", `To continue: bough chat ${said.join(" ")}`));
 }
 
 function quote(word: string): string {

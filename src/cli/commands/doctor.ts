@@ -1,4 +1,5 @@
 import { BoughError } from "../../base/errors.ts";
+import { visible } from "../../chat/text.ts";
 import type { Store } from "../../log/store.ts";
 import type { RedisDurability } from "../../stores/redis/index.ts";
 import { isSafe, loadDriver } from "../../stores/sqlite/driver.ts";
@@ -6,7 +7,7 @@ import { defineCommand, jsonArg, storeWord } from "../command.ts";
 import { configFindings, type Finding, fileFindings } from "../file-findings.ts";
 import { placeOf, showUrl } from "../place.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, type Style, type Terminal, toJson, visible } from "../terminal.ts";
+import { count, type Style, type Terminal, toJson } from "../terminal.ts";
 import { packageVersion } from "../version.ts";
 
 export const doctor = defineCommand({
@@ -25,7 +26,7 @@ export const doctor = defineCommand({
 });
 
 const oldestNode = [20, 19] as const;
-/** Majors that get no more security fixes, and since when. */
+/** Major versions without security fixes, and since when. */
 const endedNodes: Readonly<Record<number, string>> = { 20: "April 2026", 21: "June 2024", 23: "June 2025" };
 
 function bough(): Finding {
@@ -45,7 +46,7 @@ function node(): Finding {
   return { ...finding, status: "problem", advice: `Install Node ${oldestNode.join(".")} or newer.` };
 }
 
-/** Only a warning: other stores do without. */
+/** Only a warning: other stores don't need SQLite. */
 async function sqlite(): Promise<Finding> {
   const what = "SQLite";
   try {
@@ -66,9 +67,9 @@ async function sqlite(): Promise<Finding> {
 async function storeFindings(named: string | undefined): Promise<Finding[]> {
   let url: string;
   try {
-    url = chooseStore(named, "its URL");
+    url = chooseStore(named, "the store's URL");
   } catch (error) {
-    return [{ what: "Store", status: "warning", detail: "none named", advice: (error as Error).message }];
+    return [{ what: "Store", status: "warning", detail: "no store given", advice: (error as Error).message }];
   }
   try {
     return await withStore(url, {}, async (store) => [
@@ -86,7 +87,7 @@ async function storeFindings(named: string | undefined): Promise<Finding[]> {
 
 function adviceFor(code: string, error: unknown): string {
   const { message } = error as Error;
-  if (code === "store_locked") return `${message} Stop that process, or ask it.`;
+  if (code === "store_locked") return `${message} Stop that process, or use its server.`;
   if (code === "store_too_new") return `${message} Update Bough.`;
   if (code === "store_corrupt") return `${message} Restore it from a backup; sessions that can be read can be copied.`;
   return message;
@@ -97,20 +98,22 @@ function durability(store: Store): Finding {
   const told = (store as Store & { durability?: RedisDurability }).durability;
   if (told) return { what, status: told.powerLoss === "nothing" ? "ok" : "warning", detail: told.description };
   if (store.kind === "postgres-async") {
-    const detail = "what was acknowledged last can be lost in a crash of the server";
+    const detail = "a crash of the server can lose the last acknowledged writes";
     return { what, status: "warning", detail, advice: "Set synchronous_commit to on." };
   }
   const detail = store.kind === "postgres" ? "the server waits for its disk" : "survives kill -9 and power loss";
   return { what, status: "ok", detail };
 }
 
-/** Claims whose lease has ended are what a crash leaves behind. */
+/** A claim whose lease has expired was left by a crash. */
 async function runs(store: Store): Promise<Finding[]> {
   const claims = await store.listRuns();
   const left = claims.filter(({ expiresAt }) => expiresAt <= Date.now()).length;
-  const detail = `${claims.length - left} active, ${left} left behind`;
+  const detail = `${claims.length - left} active, ${left} interrupted by a crash`;
   if (left === 0) return [{ what: "Runs", status: "ok", detail }];
-  return [{ what: "Runs", status: "warning", detail, advice: "agent.recover() takes them up." }];
+  return [
+    { what: "Runs", status: "warning", detail, advice: "Call agent.recover() or start bough serve to resume them." },
+  ];
 }
 
 async function contents(store: Store): Promise<Finding[]> {
@@ -124,7 +127,7 @@ async function contents(store: Store): Promise<Finding[]> {
       what: code,
       status: "problem",
       detail: text,
-      advice: "Copy what can be read; restore the rest from a backup.",
+      advice: "Copy the readable sessions with bough store copy; restore the rest from a backup.",
     };
   });
   return [{ what: "Contents", status: "ok", detail }, ...found];

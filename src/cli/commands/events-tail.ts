@@ -1,20 +1,25 @@
+import { moment, shorten, visible } from "../../chat/text.ts";
 import { type LogEvent, type LogFact, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
 import { type Call, defineCommand, jsonArg, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, shorten, type Terminal, toJson, visible } from "../terminal.ts";
+import { type Terminal, toJson } from "../terminal.ts";
 
 const pageSize = 1000;
 
 const tailArgs = {
-  session: { type: "positional", valueHint: "SESSION", required: true, description: "its id" },
+  session: { type: "positional", valueHint: "SESSION", required: true, description: "the session's id" },
   branch: {
     type: "positional",
     valueHint: "BRANCH",
     required: false,
-    description: "may be left out when there is only one",
+    description: "the branch's id; optional if there is only one",
   },
-  after: { type: "string", valueHint: "N", description: "everything after this position (default: the last 20)" },
-  follow: { type: "boolean", alias: "f", description: "wait for more, until Ctrl-C" },
+  after: {
+    type: "string",
+    valueHint: "N",
+    description: "all events after this position (default: the last 20 events)",
+  },
+  follow: { type: "boolean", alias: "f", description: "wait for new events until Ctrl-C" },
   ...storeArg,
   ...jsonArg,
 } as const;
@@ -61,7 +66,7 @@ async function showAll(
   }
 }
 
-/** The event as the log keeps it, so that one that is waited for looks like one that was there. */
+/** The event as it is stored, so that new events look like existing ones. */
 function factOf(event: LogEvent): LogFact {
   const { sessionId: _sessionId, branchId: _branchId, version: _version, ...rest } = event;
   const { channel: _channel, direction: _direction, ...fact } = rest as Record<string, unknown>;
@@ -70,13 +75,13 @@ function factOf(event: LogEvent): LogFact {
   return fact as unknown as LogFact;
 }
 
-/** Ids say least to a person, so they come last, where the edge of the terminal may cut them off. */
+/** Ids matter least to a person, so they come last, where the line may be cut off. */
 const ids = ["messageId", "turnId", "runId", "callId", "interactionId", "agentId"];
 
-/** Position, time, kind, and the rest as far as there is room. */
+/** Position, time, type, and as many fields as fit. */
 function lineOf(terminal: Terminal, event: LogFact): string {
   const { seq, type, at, id, ...payload } = event as LogFact & Record<string, unknown>;
-  // Its id is that of what it brings into being; of other kinds it says nothing to a person.
+  // The id names what the event creates; for other types it means nothing to a person.
   const [begun] = type.split(".").filter((noun) => noun === "message" || type === "turn.started");
   const fields = Object.entries(begun === undefined ? payload : { ...payload, [`${begun}Id`]: id });
   fields.sort(([a], [b]) => ids.indexOf(a) - ids.indexOf(b));
@@ -86,7 +91,7 @@ function lineOf(terminal: Terminal, event: LogFact): string {
   return start + terminal.paint("dim", shorten(visible(JSON.stringify(rest)), room));
 }
 
-/** Content that is one text is told as that text. */
+/** Content with a single text part is shown as that text. */
 function wordsOf(content: unknown): unknown {
   const [first, ...others] = Array.isArray(content) ? (content as { type?: string; text?: string }[]) : [];
   return first?.type === "text" && others.length === 0 ? first.text : content;

@@ -1,19 +1,24 @@
 import { BoughError } from "../../base/errors.ts";
+import { formOf } from "../../chat/questions.ts";
 import { type OpenInteraction, openSessions, type Sessions } from "../../sessions/index.ts";
-import { formOf } from "../chat/questions.ts";
 import { defineCommand, misuse, storeArg } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
 
 export const interactionsAnswer = defineCommand({
   args: {
-    id: { type: "positional", valueHint: "ID", required: true, description: "as `interactions ls` shows it" },
+    id: {
+      type: "positional",
+      valueHint: "ID",
+      required: true,
+      description: "the question's id, as listed by `interactions ls`",
+    },
     answer: {
       type: "positional",
       valueHint: "ANSWER",
       required: true,
-      description: "as in a chat: y, n, your words; or JSON",
+      description: "the answer, as in a chat: y, n, text or JSON",
     },
-    by: { type: "string", valueHint: "NAME", description: "who answers" },
+    by: { type: "string", valueHint: "NAME", description: "the user who answers, stored with the answer" },
     ...storeArg,
   },
   isVariadic: true,
@@ -27,7 +32,7 @@ export const interactionsAnswer = defineCommand({
       if ("problem" in reading) throw misuse(reading.problem);
       await sessions.answer(question, question.id, reading.answer, args.by === undefined ? {} : { by: args.by });
     });
-    terminal.note("Answered. Whoever runs its agent goes on with the turn.");
+    terminal.note("Answered. A process that runs its agent continues the turn.");
     return 0;
   },
 });
@@ -40,7 +45,7 @@ async function find(sessions: Sessions, id: string): Promise<OpenInteraction> {
     if (found) return found;
     cursor = page.cursor;
   } while (cursor !== undefined);
-  throw new BoughError("interaction_not_found", `No question "${id}" waits for an answer.`, {
+  throw new BoughError("interaction_not_found", `There is no open question "${id}".`, {
     data: { interactionId: id },
   });
 }

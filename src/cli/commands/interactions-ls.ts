@@ -1,14 +1,15 @@
+import { moment } from "../../chat/text.ts";
 import { openSessions } from "../../sessions/index.ts";
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, printTable } from "../terminal.ts";
+import { printTable } from "../terminal.ts";
 
 export const interactionsLs = defineCommand({
   args: {
-    session: { type: "string", valueHint: "SESSION", description: "only those of this session" },
-    agent: { type: "string", valueHint: "AGENT", description: "only those of turns of this agent" },
-    limit: { type: "string", valueHint: "N", default: "50", description: "at most this many (default 50)" },
-    cursor: { type: "string", valueHint: "C", description: "go on where an earlier page ended" },
+    session: { type: "string", valueHint: "SESSION", description: "only questions of this session" },
+    agent: { type: "string", valueHint: "AGENT", description: "only questions of this agent's turns" },
+    limit: { type: "string", valueHint: "N", default: "50", description: "how many at most (default 50)" },
+    cursor: { type: "string", valueHint: "C", description: "continue after an earlier page" },
     ...storeArg,
     ...jsonArg,
   },
@@ -20,7 +21,7 @@ export const interactionsLs = defineCommand({
       ...(args.agent !== undefined && { agentId: args.agent }),
       ...(args.cursor !== undefined && { cursor: args.cursor }),
     };
-    if (query.limit === 0) throw misuse("--limit is at least 1.");
+    if (query.limit === 0) throw misuse("--limit must be an integer ≥ 1.");
     const page = await withStore(chooseStore(args.store), {}, async (store) =>
       (await openSessions(store)).listInteractions(query),
     );
@@ -28,7 +29,7 @@ export const interactionsLs = defineCommand({
       terminal.print(JSON.stringify(page));
       return 0;
     }
-    if (page.interactions.length === 0) terminal.note("Nothing waits for an answer.");
+    if (page.interactions.length === 0) terminal.note("No open questions.");
     else {
       const rows = page.interactions.map((each) => {
         const until = each.expiresAt === undefined ? "" : moment(each.expiresAt);
@@ -37,7 +38,7 @@ export const interactionsLs = defineCommand({
       });
       printTable(terminal, ["ID", "KIND", "SESSION", "BRANCH", "ASKED", "UNTIL", "REQUEST"], rows);
     }
-    if (page.cursor !== undefined) terminal.note(`There are more: add --cursor ${page.cursor}`);
+    if (page.cursor !== undefined) terminal.note(`More: add --cursor ${page.cursor}`);
     return 0;
   },
 });

@@ -1,30 +1,38 @@
 import { format } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { ownerIsDead } from "../../base/owner.ts";
+import { visible } from "../../chat/text.ts";
 import type { Store } from "../../log/store.ts";
 import { tokenFault } from "../../server/auth.ts";
 import { createServer, serve as listen, type Server, type ServerOptions, type Serving } from "../../server/index.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
-import { configArg, prepareSetup, type Setup, showStore } from "../config/setup.ts";
+import { configArg, modelName, prepareSetup, type Setup, showStore } from "../config/setup.ts";
 import { isLoopback, isWildcard, ownNames, reachableUrls } from "../network.ts";
 import { startPage } from "../start-page.ts";
 import { openOwnStore } from "../store.ts";
-import { type Terminal, toJson, visible } from "../terminal.ts";
+import { count, type Terminal, toJson } from "../terminal.ts";
 import { keepToken } from "../token-file.ts";
 import { packageVersion } from "../version.ts";
 
-/** How long runs may take to end once the server is told to stop. */
+/** How long runs may take to finish when the server stops. */
 const drainMs = 10_000;
 
 const serveArgs = {
   ...configArg,
-  store: { ...storeArg.store, description: "the store (default: BOUGH_STORE, the configuration's, ./.bough/bough.db)" },
-  host: { type: "string", valueHint: "ADDRESS", description: "where to listen (default 127.0.0.1: this machine only)" },
-  port: { type: "string", valueHint: "N", description: "default 4600; 0 for any that is free" },
+  store: {
+    ...storeArg.store,
+    description: "the store (default: BOUGH_STORE, else the configuration's, else ./.bough/bough.db)",
+  },
+  host: {
+    type: "string",
+    valueHint: "ADDRESS",
+    description: "the address to listen on (default 127.0.0.1: this machine only)",
+  },
+  port: { type: "string", valueHint: "N", description: "the port (default 4600; 0 for any free one)" },
   token: {
     type: "string",
     valueHint: "TOKEN",
-    description: "what lets clients in (better: BOUGH_TOKEN; default: a random one)",
+    description: "the clients' token (default: random); prefer BOUGH_TOKEN, which others can't see",
   },
   ...jsonArg,
 } as const;
@@ -41,7 +49,7 @@ export const serve = defineCommand({
     const { args, terminal, signal } = call;
     const setup = await prepareSetup(args, signal);
     if (args.token !== undefined && setup.config.auth)
-      throw misuse(`${setup.file} has auth, so --token lets nobody in.`);
+      throw misuse(`--token has no effect, because ${setup.file} sets auth. Leave it out.`);
     const address = addressOf(call, setup);
     const token = tokenOf(args.token ?? (process.env.BOUGH_TOKEN || undefined) ?? setup.config.token);
     const store = await openOwnStore(setup.store);
@@ -55,20 +63,22 @@ export const serve = defineCommand({
     else printScreen(screen);
     await aborted(signal);
     kept?.forget();
-    if (!args.json) terminal.note("Stopping: runs have 10 s to end, the rest is handed over. Again to stop at once.");
+    if (!args.json) terminal.note("Stopping. Runs have 10 s to finish. Press Ctrl-C again to stop immediately.");
     await serving.close({ drainMs });
-    if (!args.json) terminal.note("Stopped. What was not finished goes on at the next start.");
+    if (!args.json) terminal.note("Stopped. Unfinished turns are resumed at the next start.");
     return 0;
   },
 });
 
-/** A directory that can't be written to is no reason not to serve. */
+/** The server also works in a directory that is not writable. */
 function keep(port: number, token: string, terminal: Terminal): ReturnType<typeof keepToken> | undefined {
   try {
     return keepToken(port, token);
   } catch (error) {
     const why = visible((error as Error).message);
-    terminal.note(`${terminal.paint("yellow", "warning")}: The token is in no file (${why}); chats need BOUGH_TOKEN.`);
+    terminal.note(
+      `${terminal.paint("yellow", "warning")}: The token file can't be written (${why}). Set BOUGH_TOKEN for bough chat.`,
+    );
     return undefined;
   }
 }
@@ -87,7 +97,7 @@ interface Address {
 
 function addressOf({ args }: Call<typeof serveArgs>, { config }: Setup): Address {
   const port = args.port === undefined ? (config.port ?? 4600) : wholeNumber(args.port, "port");
-  if (port > 65_535) throw misuse("--port is at most 65535.");
+  if (port > 65_535) throw misuse("--port must be an integer from 0 to 65535.");
   return { host: args.host ?? config.host ?? "127.0.0.1", port };
 }
 
@@ -110,7 +120,8 @@ function serverOptions(
         .join("\n")}`,
     );
   return {
-    page: startPage,
+    // An app at the root replaces the start page.
+    ...((!options.assets || options.assets.path) && { page: startPage }),
     logger: { warn },
     ...(!isLoopback(host) && { hosts: ownNames(host) }),
     ...options,
@@ -120,7 +131,7 @@ function serverOptions(
   };
 }
 
-/** How many runs a process of this machine has left behind by dying. */
+/** How many runs were interrupted by the death of a process on this machine. */
 async function countLeft(store: Store): Promise<number> {
   return (await store.listRuns()).filter(({ owner }) => ownerIsDead(owner)).length;
 }
@@ -137,9 +148,13 @@ async function start(server: Server, { host, port }: Address): Promise<Serving> 
 function explainListening(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   const data = { host, port };
   if (error.code === "EADDRINUSE") {
-    return misuse(`Port ${port} is taken, perhaps by another bough serve. Say --port N, or --port 0 for any.`, data);
+    return misuse(
+      `Port ${port} is in use, perhaps by another bough serve. Choose another with --port N, or any free one with --port 0.`,
+      data,
+    );
   }
-  if (error.code === "EACCES") return misuse(`Port ${port} needs rights that this process lacks; say --port N.`, data);
+  if (error.code === "EACCES")
+    return misuse(`This process is not allowed to listen on port ${port}. Choose another with --port N.`, data);
   if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") {
     return misuse(`This machine has no address "${visible(host)}".`, data);
   }
@@ -150,11 +165,11 @@ interface Screen extends Address {
   readonly setup: Setup;
   readonly serving: Serving;
   readonly terminal: Terminal;
-  /** Runs that were cut off and go on now. */
+  /** Interrupted runs that are resumed now. */
   readonly left: number;
-  /** Whether the token was given: then it is nothing for the screen. */
+  /** Whether the user gave the token: then it is not printed. */
   readonly hasOwnToken: boolean;
-  /** Where the token is kept while the server runs. */
+  /** The token file, which exists while the server runs. */
   readonly tokenFile?: string;
 }
 
@@ -175,26 +190,38 @@ function printScreen({ setup, serving, terminal, left, hasOwnToken, tokenFile, h
   const rows: (readonly [string, string])[] = [
     ["Open", isSecretShown ? startUrl.replace(url, first) : first],
     ...others.map((each): [string, string] => ["or", each]),
-    ["Chat", `npx bough chat --url ${first}${tokenFile === undefined ? "  (with BOUGH_TOKEN)" : ""}`],
-    ...(tokenFile === undefined
-      ? []
-      : [["Token", `${tokenFile}, where chat finds it; elsewhere: BOUGH_TOKEN`] as const]),
+    ["Chat", `npx bough chat --url ${first}`],
+    [
+      "Token",
+      tokenFile === undefined
+        ? "set BOUGH_TOKEN for chat"
+        : `in ${tokenFile}; in other directories, set BOUGH_TOKEN for chat`,
+    ],
     ["Store", showStore(setup.store)],
     ...(hosts ? [["Hosts", hosts.join(", ")] as const] : []),
     ...(origins ? [["Origins", origins.join(", ")] as const] : []),
     ...Object.entries(setup.about).map(([id, about]): [string, string] => ["Agent", `${id}: ${about}`]),
-    ["Config", setup.file ?? "none here, so this is the demo agent (bough serve --help)"],
+    ...othersRow(setup),
+    ["Config", setup.file ?? "none found, so this is the demo agent (see bough serve --help)"],
   ];
   terminal.print(`${terminal.paint("bold", "Bough")} ${packageVersion()} is serving.\n`);
   for (const [label, text] of rows) terminal.print(`  ${terminal.paint("dim", label.padEnd(7))}  ${visible(text)}`);
   terminal.print("");
-  if (left > 0) terminal.print(`${left === 1 ? "A run was" : `${left} runs were`} cut off and will be taken up.\n`);
+  if (left > 0) terminal.print(`Resuming ${count(left, "interrupted run")}.\n`);
   if (!isLoopback(host)) warnOpen(terminal, host);
-  terminal.print(terminal.paint("dim", "Ctrl-C stops it."));
+  terminal.print(terminal.paint("dim", "Press Ctrl-C to stop."));
+}
+
+/** Agents that can't be listed by id. */
+function othersRow({ config: { resolveAgent, defaultAgent } }: Setup): (readonly [string, string])[] {
+  return [
+    ...(resolveAgent ? [["Agents", "by id, from resolveAgent"] as const] : []),
+    ...(defaultAgent ? [["Default", `${modelName(defaultAgent.model)}, for every other id`] as const] : []),
+  ];
 }
 
 function warnOpen(terminal: Terminal, host: string): void {
-  const whom = isWildcard(host) ? "every network this machine is in" : `whoever reaches ${visible(host)}`;
-  const sentence = `It listens to ${whom}, without encryption. Put a proxy with TLS before it.`;
+  const networks = isWildcard(host) ? "all networks of this machine" : visible(host);
+  const sentence = `The server listens on ${networks}, without encryption. Put a proxy with TLS in front of it.`;
   terminal.note(`${terminal.paint("yellow", "warning")}: ${sentence}\n`);
 }

@@ -14,13 +14,13 @@ export const sessionsExport = defineCommand({
       type: "positional",
       valueHint: "SESSION",
       required: true,
-      description: "its id; several may be given",
+      description: "the session's id; repeat for several",
     },
     output: {
       type: "string",
       alias: "o",
       valueHint: "FILE",
-      description: "where to (default: stdout); never overwritten",
+      description: "the output file (default: stdout); an existing file is not overwritten",
     },
     ...storeArg,
   },
@@ -28,7 +28,7 @@ export const sessionsExport = defineCommand({
   examples: ["sessions export user-123 > user-123.jsonl", "sessions export user-1 user-2 --output two.jsonl"],
   async run({ args, words, terminal, signal }) {
     const ids = [...new Set(words)];
-    const pause = () => stopIfAsked(signal, "The export is not complete; run the command again.");
+    const pause = () => stopIfAsked(signal, "The export is incomplete; run the command again.");
     await withStore(chooseStore(args.store), {}, async (store) => {
       for (const id of ids) await needSession(store, id);
       const file = args.output === undefined ? undefined : await create(args.output);

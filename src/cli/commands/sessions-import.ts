@@ -16,7 +16,7 @@ export const sessionsImport = defineCommand({
       type: "positional",
       valueHint: "FILE",
       required: true,
-      description: "what export has written; - for stdin",
+      description: "the exported file; - for stdin",
     },
     trust: {
       type: "boolean",
@@ -24,7 +24,7 @@ export const sessionsImport = defineCommand({
     },
     "allow-namespaced": {
       type: "boolean",
-      description: 'take ids that begin with "~": a server\'s tenants and agents',
+      description: 'accept ids that begin with "~" (a server\'s tenants and agents)',
     },
     ...storeArg,
     ...jsonArg,
@@ -65,7 +65,7 @@ export const sessionsImport = defineCommand({
   },
 });
 
-/** What an import without --trust has changed. */
+/** What an import without --trust changed. */
 function sentencesOf({ closedTurns, voidedAnswers, droppedPermissions }: Distrusted): string[] {
   const lines: string[] = [];
   if (closedTurns > 0) {
@@ -74,7 +74,7 @@ function sentencesOf({ closedTurns, voidedAnswers, droppedPermissions }: Distrus
   }
   if (droppedPermissions > 0) lines.push(`Dropped ${count(droppedPermissions, "remembered permission")}.`);
   if (lines.length > 0)
-    lines.push("If the file is your own, remove the session and import it with --trust to keep these.");
+    lines.push("If the file is your own, delete the session and import it again with --trust to keep these.");
   return lines;
 }
 

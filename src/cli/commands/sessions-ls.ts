@@ -1,12 +1,13 @@
+import { moment } from "../../chat/text.ts";
 import { auditPrefix, listShown } from "../../log/reserved.ts";
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { moment, printTable, toJson } from "../terminal.ts";
+import { printTable, toJson } from "../terminal.ts";
 
 export const sessionsLs = defineCommand({
   args: {
-    limit: { type: "string", valueHint: "N", default: "50", description: "at most this many (default 50)" },
-    cursor: { type: "string", valueHint: "C", description: "go on where an earlier page ended" },
+    limit: { type: "string", valueHint: "N", default: "50", description: "how many at most (default 50)" },
+    cursor: { type: "string", valueHint: "C", description: "continue after an earlier page" },
     where: { type: "string", valueHint: "KEY=VALUE", description: "only sessions with this metadata" },
     ...storeArg,
     ...jsonArg,
@@ -18,7 +19,7 @@ export const sessionsLs = defineCommand({
       ...(args.cursor !== undefined && { cursor: args.cursor }),
       ...(args.where !== undefined && { metadata: pairOf(args.where) }),
     };
-    if (query.limit === 0) throw misuse("--limit is at least 1.");
+    if (query.limit === 0) throw misuse("--limit must be an integer ≥ 1.");
     const page = await withStore(chooseStore(args.store), {}, (store) =>
       listShown(store, query, (id) => !id.startsWith(auditPrefix)),
     );
@@ -34,13 +35,13 @@ export const sessionsLs = defineCommand({
       return [id, moment(activeAt), moment(createdAt), JSON.stringify(metadata)];
     });
     printTable(terminal, ["SESSION", "LAST ACTIVITY", "CREATED", "METADATA"], rows);
-    if (page.cursor !== undefined) terminal.note(`There are more: add --cursor ${page.cursor}`);
+    if (page.cursor !== undefined) terminal.note(`More: add --cursor ${page.cursor}`);
     return 0;
   },
 });
 
 function pairOf(text: string): Record<string, string> {
   const at = text.indexOf("=");
-  if (at < 1) throw misuse(`--where is KEY=VALUE, not "${text}".`);
+  if (at < 1) throw misuse(`--where must be KEY=VALUE, not "${text}".`);
   return { [text.slice(0, at)]: text.slice(at + 1) };
 }

@@ -1,20 +1,21 @@
+import { moment, visible } from "../../chat/text.ts";
 import { openSessions } from "../../sessions/index.ts";
 import { defineCommand, jsonArg, misuse, storeArg } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, moment, printTable, visible } from "../terminal.ts";
+import { count, printTable } from "../terminal.ts";
 
 export const sessionsPermissions = defineCommand({
   args: {
-    session: { type: "positional", valueHint: "SESSION", required: true, description: "its id" },
-    revoke: { type: "string", valueHint: "TOOL", description: "revoke what is remembered for this tool" },
-    agent: { type: "string", valueHint: "ID", description: "only this agent's (default: all agents')" },
+    session: { type: "positional", valueHint: "SESSION", required: true, description: "the session's id" },
+    revoke: { type: "string", valueHint: "TOOL", description: "revoke the remembered permissions of this tool" },
+    agent: { type: "string", valueHint: "ID", description: "with --revoke: only for this agent (default: for all)" },
     ...storeArg,
     ...jsonArg,
   },
   examples: ["sessions permissions user-123", "sessions permissions user-123 --revoke write_note --agent helper"],
   async run({ args, terminal }) {
     const { agent: agentId, revoke: tool } = args;
-    if (agentId !== undefined && tool === undefined) throw misuse("--agent goes with --revoke.");
+    if (agentId !== undefined && tool === undefined) throw misuse("--agent requires --revoke.");
     return withStore(chooseStore(args.store), {}, async (store) => {
       const sessions = await openSessions(store);
       if (tool !== undefined) {

@@ -1,9 +1,10 @@
+import { visible } from "../../chat/text.ts";
 import { openSessions } from "../../sessions/index.ts";
 import { ask } from "../ask.ts";
 import { defineCommand, jsonArg, storeArg, yesArg } from "../command.ts";
 import { duration } from "../duration.ts";
 import { chooseStore, withStore } from "../store.ts";
-import { count, toJson, visible } from "../terminal.ts";
+import { count, toJson } from "../terminal.ts";
 
 export const sessionsPrune = defineCommand({
   args: {
@@ -11,9 +12,9 @@ export const sessionsPrune = defineCommand({
       type: "string",
       valueHint: "TIME",
       required: true,
-      description: "without activity for so long: 30d, 12h, 90m, 45s, 2w",
+      description: "inactive for at least this long, such as 45s, 90m, 12h, 30d or 2w",
     },
-    "dry-run": { type: "boolean", description: "only say which" },
+    "dry-run": { type: "boolean", description: "only list the sessions" },
     ...yesArg,
     ...storeArg,
     ...jsonArg,
@@ -27,13 +28,14 @@ export const sessionsPrune = defineCommand({
       if (args["dry-run"] || found.count === 0) {
         if (args.json) terminal.print(toJson({ dryRun: args["dry-run"] === true, ...found }));
         else for (const id of found.sessionIds) terminal.print(visible(id));
-        if (!args.json) terminal.note(`${count(found.count, "session")} would be removed.`);
+        if (!args.json) terminal.note(`${count(found.count, "session")} would be deleted.`);
         return 0;
       }
-      if (!(await ask(`Remove ${count(found.count, "session")} for good?`, { terminal, isAgreed: args.yes }))) return 1;
+      if (!(await ask(`Permanently delete ${count(found.count, "session")}?`, { terminal, isAgreed: args.yes })))
+        return 1;
       const removed = await sessions.deleteInactiveSessions({ olderThan });
       if (args.json) terminal.print(toJson({ dryRun: false, ...removed }));
-      else terminal.print(`Removed ${count(removed.count, "session")}.`);
+      else terminal.print(`Deleted ${count(removed.count, "session")}.`);
       return 0;
     });
   },

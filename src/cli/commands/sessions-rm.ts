@@ -6,7 +6,12 @@ import { count, toJson } from "../terminal.ts";
 
 export const sessionsRm = defineCommand({
   args: {
-    session: { type: "positional", valueHint: "SESSION", required: true, description: "its id; several may be given" },
+    session: {
+      type: "positional",
+      valueHint: "SESSION",
+      required: true,
+      description: "the session's id; repeat for several",
+    },
     ...yesArg,
     ...storeArg,
     ...jsonArg,
@@ -16,12 +21,13 @@ export const sessionsRm = defineCommand({
   async run({ args, words, terminal }) {
     const ids = [...new Set(words)];
     return withStore(chooseStore(args.store), {}, async (store) => {
-      // All of them or none, as far as can be known beforehand.
+      // If any session is missing, nothing is deleted.
       for (const id of ids) await needSession(store, id);
-      if (!(await ask(`Remove ${count(ids.length, "session")} for good?`, { terminal, isAgreed: args.yes }))) return 1;
+      if (!(await ask(`Permanently delete ${count(ids.length, "session")}?`, { terminal, isAgreed: args.yes })))
+        return 1;
       for (const id of ids) await store.deleteSession(id);
       if (args.json) terminal.print(toJson({ removed: ids }));
-      else terminal.print(`Removed ${count(ids.length, "session")}.`);
+      else terminal.print(`Deleted ${count(ids.length, "session")}.`);
       return 0;
     });
   },

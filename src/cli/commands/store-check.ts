@@ -3,7 +3,7 @@ import { showUrl } from "../place.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { count, printTable, toJson } from "../terminal.ts";
 
-/** Problems that are already dealt with are told, but are no failure. */
+/** Repaired problems are reported, but don't count as a failure. */
 const settled = new Set(["repaired"]);
 
 export const storeCheck = defineCommand({
@@ -13,7 +13,7 @@ export const storeCheck = defineCommand({
   },
   examples: ["store check sqlite:./bough.db", "store check ./sessions --json"],
   async run({ args, terminal }) {
-    const url = chooseStore(args.url, "its URL");
+    const url = chooseStore(args.url, "the store's URL");
     const report = await withStore(url, {}, (store) => store.maintain());
     const open = report.problems.filter(({ code }) => !settled.has(code));
     if (args.json) {

@@ -8,12 +8,12 @@ import { count, type Terminal, toJson } from "../terminal.ts";
 
 export const storeCopy = defineCommand({
   args: {
-    from: { type: "string", valueHint: "URL", required: true, description: "the store to copy from; it is only read" },
+    from: { type: "string", valueHint: "URL", required: true, description: "the store to copy from; never changed" },
     to: {
       type: "string",
       valueHint: "URL",
       required: true,
-      description: "the store to copy to; made if it is not there",
+      description: "the store to copy to; created if necessary",
     },
     sessions: { type: "string", valueHint: "ID,…", description: "only these sessions (default: all)" },
     ...jsonArg,
@@ -63,8 +63,9 @@ function printReport(terminal: Terminal, report: CopyReport): void {
     count(report.contents, "content"),
   ];
   terminal.print(`Copied and verified: ${sizes.join(", ")}.`);
-  if (copied < sessions) terminal.print(`${count(sessions - copied, "session")} of these were there already.`);
-  if (otherTimes > 0) terminal.print(`Times of last activity could not be kept for ${count(otherTimes, "session")}.`);
+  if (copied < sessions) terminal.print(`${count(sessions - copied, "session")} already existed in the target.`);
+  if (otherTimes > 0)
+    terminal.print(`The time of last activity could not be kept for ${count(otherTimes, "session")}.`);
 }
 
 function idsOf(list: string): string[] {

@@ -11,9 +11,9 @@ export const storeMigrate = defineCommand({
   },
   examples: ["store migrate postgres://localhost/app", "store migrate sqlite:./bough.db"],
   async run({ args, terminal }) {
-    const url = chooseStore(args.url, "its URL");
+    const url = chooseStore(args.url, "the store's URL");
     const from = await storeVersion(url);
-    // Opening is what migrates.
+    // Opening a store migrates it.
     const kind = await withStore(url, { create: true }, async (store) => store.kind);
     const to = await storeVersion(url);
     if (args.json) terminal.print(toJson({ store: showUrl(url), kind, from: from ?? null, to: to ?? null }));

@@ -1,4 +1,4 @@
-// The agent of whoever has no configuration: a real model when there is a key for one, else a script that says so.
+// The agent without a configuration: a real model if there is an API key for one, else a script that says that it is one.
 
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -22,7 +22,7 @@ const longestWaitSeconds = 60;
 
 export interface DemoAgent {
   readonly options: AgentOptions;
-  /** Who speaks: nobody should take a script for a model. */
+  /** Describes the model, so that a script is not mistaken for one. */
   readonly about: string;
 }
 
@@ -50,27 +50,27 @@ async function chooseModel(): Promise<{ model: ModelChoice; about: string }> {
   const { key, model } = found;
   try {
     await resolveModel(model);
-    return { model, about: `${model}, since there is ${key}` };
+    return { model, about: `${model} (${key} is set)` };
   } catch (error) {
     if (!BoughError.is(error, "dependency_missing")) throw error;
-    return standIn(`${key} is set, but there is no ${error.data.package}`);
+    return standIn(`${key} is set, but ${error.data.package} is not installed`);
   }
 }
 
 function standIn(why: string): { model: ModelChoice; about: string } {
   const model = scriptedModel(script, { chunks: 40, delayMs: 12, sleep: systemClock.sleep });
-  return { model, about: `a scripted stand-in, no model (${why})` };
+  return { model, about: `a scripted demo, not a model (${why})` };
 }
 
 const now = defineTool({
-  description: "Tells the date and the time.",
+  description: "Returns the current date and time.",
   input: toolInput(v.object({}), { type: "object", properties: {} }),
   effect: "read",
   execute: () => new Date().toISOString(),
 });
 
 const wait = defineTool({
-  description: `Waits for some seconds, at most ${longestWaitSeconds}.`,
+  description: `Waits for a number of seconds, at most ${longestWaitSeconds}.`,
   input: toolInput(v.object({ seconds: v.pipe(v.number(), v.minValue(0), v.maxValue(longestWaitSeconds)) }), {
     type: "object",
     properties: { seconds: { type: "number", minimum: 0, maximum: longestWaitSeconds } },
@@ -99,7 +99,7 @@ const writeNote = defineTool({
 });
 
 const introduction =
-  "I am a scripted stand-in: no model is behind me, but everything else is real. Say “What time is it?” and I use a tool, “Note: buy milk” and I ask for permission, “Ask me something” and I ask back, “Wait 20 seconds” and you can kill the process meanwhile: it goes on when it is started again. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real model speaks.";
+  "I am a scripted demo: there is no model behind me, but everything else is real. Try “What time is it?” (I use a tool), “Note: buy milk” (I ask for permission), “Ask me something” (I ask you a question) or “Wait 20 seconds” (kill the process meanwhile and start it again: the turn continues). Set ANTHROPIC_API_KEY or OPENAI_API_KEY to talk to a real model.";
 
 const rules: readonly (readonly [RegExp, (match: RegExpExecArray) => ScriptedReply])[] = [
   [/\bwait\D*(\d+)?/i, ([, seconds]) => call("wait", { seconds: Math.min(Number(seconds ?? 5), longestWaitSeconds) })],

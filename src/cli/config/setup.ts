@@ -1,7 +1,8 @@
-// What a server and a chat begin with: agents, a store, and how to serve them, from a configuration or from nothing.
+// What serve and chat start with: agents, a store, and how to serve them, with or without a configuration.
 
 import type { ArgDef } from "citty";
 import type { AgentOptions } from "../../agent/index.ts";
+import { withEvents } from "../../agent/own-events.ts";
 import { BoughError } from "../../base/errors.ts";
 import type { Store } from "../../log/store.ts";
 import { showUrl } from "../place.ts";
@@ -19,13 +20,20 @@ export const configArg = {
 } satisfies Record<string, ArgDef>;
 
 export interface Setup {
-  /** Where it comes from; nothing when there is no configuration. */
+  /** The configuration file; undefined if there is none. */
   readonly file?: string;
   readonly agents: Readonly<Record<string, AgentOptions>>;
-  /** By id, who speaks. */
+  /** A description of each agent's model, by agent id. */
   readonly about: Readonly<Record<string, string>>;
   readonly store: Store | string;
   readonly config: Omit<CheckedConfig, "agents" | "store">;
+}
+
+/** Agents that a setup creates for the command, and how to close what belongs to one. */
+export interface FoundAgent {
+  readonly options: AgentOptions;
+  readonly about: string;
+  readonly close: () => Promise<void>;
 }
 
 interface SetupArgs {
@@ -33,7 +41,7 @@ interface SetupArgs {
   readonly store?: string | undefined;
 }
 
-/** A configuration is a program and may never come to its end; whoever wants to stop need not wait for it. */
+/** A configuration is code and may never finish loading; Ctrl-C does not wait for it. */
 export function prepareSetup(args: SetupArgs, signal: AbortSignal): Promise<Setup> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(new BoughError("aborted", "Stopped."));
@@ -58,11 +66,24 @@ async function prepare(args: SetupArgs): Promise<Setup> {
   return { file: loaded.file, agents, about, store: chooseOwnStore(args.store, store), config };
 }
 
-/** A store as it may be shown. */
+/** Looks an agent up without a server, in the same order: listed, resolved, default. */
+export async function findAgent({ agents, config }: Setup, agentId: string): Promise<FoundAgent | undefined> {
+  const callbacks: (() => unknown)[] = [];
+  const context = { tenant: "", onClose: (callback: () => unknown) => void callbacks.push(callback) };
+  const own = Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
+  const options = own ?? (await config.resolveAgent?.(agentId, context)) ?? config.defaultAgent;
+  if (!options) return undefined;
+  const close = async () => {
+    for (const callback of callbacks) await callback();
+  };
+  return { options: withEvents(options, config.events), about: modelName(options.model), close };
+}
+
+/** A store in a form that may be shown. */
 export function showStore(store: Store | string): string {
   return typeof store === "string" ? showUrl(store) : store.kind;
 }
 
-function modelName(model: AgentOptions["model"]): string {
+export function modelName(model: AgentOptions["model"]): string {
   return typeof model === "string" ? model : `${model.provider}/${model.modelId}`;
 }

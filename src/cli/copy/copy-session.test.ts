@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../log/store.ts";
 import { memoryStore } from "../../stores/memory/index.ts";
 import { manualClock, snapshotStore } from "../../testing/index.ts";
@@ -13,7 +14,7 @@ const noPause = () => {};
 /** A session whose first branch is gone, with forks, checkpoints, content, segments and several versions. */
 async function source(): Promise<Store> {
   const clock = manualClock();
-  const store = memoryStore({ clock });
+  const store = memoryStore({ clock, segments: true });
   const ref = (branchId: string) => ({ sessionId: id, branchId });
   const steps: (() => Promise<unknown>)[] = [
     () => store.createSession({ id, metadata: { a: 1 }, state: {}, branch: { id: "gone", header: {}, events: [] } }),
@@ -24,9 +25,9 @@ async function source(): Promise<Store> {
     () => store.createBranch(id, { id: "fork", header: {}, events: [], parent: { branchId: "main", seq: 2 } }),
     () => store.append(ref("fork"), [fact("4")]),
     () => store.createBranch(id, { id: "leaf", header: {}, events: [], parent: { branchId: "fork", seq: 3 } }),
-    () => store.putContent(ref("fork"), { id: "b".repeat(64), bytes: new Uint8Array([1, 2]), mediaType: "a/b" }),
-    () => store.saveSegment(ref("main"), { to: 2, lines: ["two"] }),
-    () => store.saveSegment(ref("main"), { to: 3, lines: ["three", ""] }),
+    () => store.blobs!.put(ref("fork"), { id: "b".repeat(64), bytes: new Uint8Array([1, 2]), mediaType: "a/b" }),
+    () => store.segments!.save(ref("main"), { to: 2, lines: ["two"] }),
+    () => store.segments!.save(ref("main"), { to: 3, lines: ["three", ""] }),
     () => store.updateSession(id, { metadata: { a: null, b: 2 } }),
     () => store.updateSession(id, { state: { k: "v" } }),
     () => store.deleteBranch(ref("gone")),
@@ -43,8 +44,8 @@ const writes = new Set<PropertyKey>([
   "createBranch",
   "append",
   "saveCheckpoint",
-  "putContent",
-  "saveSegment",
+  "put",
+  "save",
   "updateSession",
   "deleteBranch",
 ]);
@@ -52,25 +53,30 @@ const writes = new Set<PropertyKey>([
 /** The store as a process sees it that dies at its nth write: before it happens, or after, with its answer lost. */
 function mortal(store: Store, nth: number, when: "before" | "after"): Store {
   let left = nth;
-  return new Proxy(store, {
-    get(_, name) {
-      const method = (store[name as keyof Store] as (...args: unknown[]) => Promise<unknown>).bind(store);
-      if (!writes.has(name)) return method;
-      return async (...args: unknown[]) => {
-        left -= 1;
-        if (left === 0 && when === "after") await method(...args);
-        if (left <= 0) throw new Error("killed");
-        return method(...args);
-      };
-    },
-  });
+  const mortalPart = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(_, name) {
+        const member = part[name as keyof T] as unknown;
+        if (typeof member === "object" && member !== null) return mortalPart(member);
+        if (typeof member !== "function") return member;
+        const method = member.bind(part);
+        if (!writes.has(name)) return method;
+        return async (...args: unknown[]) => {
+          left -= 1;
+          if (left === 0 && when === "after") await method(...args);
+          if (left <= 0) throw new Error("killed");
+          return method(...args);
+        };
+      },
+    });
+  return mortalPart(store);
 }
 
 describe("a copied session", () => {
   test("shows everything that the original shows, times included", async () => {
     const original = await source();
     const clock = new ReplayClock();
-    const copy = memoryStore({ clock });
+    const copy = memoryStore({ clock, segments: true });
     await copySession(original, { store: copy, clock }, id, noPause);
     expect(await snapshotStore(copy)).toEqual(await snapshotStore(original));
   });
@@ -81,7 +87,7 @@ describe("a copied session", () => {
     let kills = 0;
     for (let nth = 1; ; nth++) {
       const clock = new ReplayClock();
-      const copy = memoryStore({ clock });
+      const copy = memoryStore({ clock, segments: true });
       const dying = copySession(original, { store: mortal(copy, nth, when), clock }, id, noPause);
       const died = await dying.then(
         () => false,
@@ -100,7 +106,7 @@ describe("a copied session", () => {
   test("follows an original that went on: more facts, another header, other metadata", async () => {
     const original = await source();
     const clock = new ReplayClock();
-    const copy = memoryStore({ clock });
+    const copy = memoryStore({ clock, segments: true });
     await copySession(original, { store: copy, clock }, id, noPause);
     await original.append({ sessionId: id, branchId: "main" }, [fact("5"), fact("6")], { header: { n: 5, more: {} } });
     await original.updateSession(id, { metadata: { b: null, c: 3 } });
@@ -109,22 +115,22 @@ describe("a copied session", () => {
   });
 
   test.each<[string, (store: Store) => Promise<unknown>]>([
-    ["its metadata or state was updated there", (store) => store.updateSession(id, { metadata: { own: 1 } })],
-    ["ends at 4 there and at 3", (store) => store.append({ sessionId: id, branchId: "main" }, [fact("own")])],
-    ['a branch "own" there', (store) => store.createBranch(id, { id: "own", header: {}, events: [] })],
+    ["its metadata or state was updated in the target", (store) => store.updateSession(id, { metadata: { own: 1 } })],
+    ["ends at 4 in the target and at 3", (store) => store.append({ sessionId: id, branchId: "main" }, [fact("own")])],
+    ['the target has a branch "own"', (store) => store.createBranch(id, { id: "own", header: {}, events: [] })],
     [
-      'a checkpoint "own" there',
+      'a checkpoint "own" in the target',
       (store) => store.saveCheckpoint({ sessionId: id, branchId: "fork" }, { id: "own", seq: 1, data: {} }),
     ],
     [
-      'content "own" there',
+      'content "own" in the target',
       (store) =>
-        store.putContent({ sessionId: id, branchId: "leaf" }, { id: "own", bytes: new Uint8Array(), mediaType: "a/b" }),
+        store.blobs!.put({ sessionId: id, branchId: "leaf" }, { id: "own", bytes: new Uint8Array(), mediaType: "a/b" }),
     ],
   ])("that has something of its own is refused: %s", async (why, change) => {
     const original = await source();
     const clock = new ReplayClock();
-    const copy = memoryStore({ clock });
+    const copy = memoryStore({ clock, segments: true });
     await copySession(original, { store: copy, clock }, id, noPause);
     await change(copy);
     const before = await snapshotStore(copy);
@@ -134,11 +140,38 @@ describe("a copied session", () => {
   });
 });
 
+describe("stores that leave parts out", () => {
+  const bare = (clock?: Clock) => Object.assign(memoryStore(clock ? { clock } : {}), { blobs: undefined });
+
+  test("a session with content is refused by a store that keeps none, before anything is written", async () => {
+    const clock = new ReplayClock();
+    const copy = bare(clock);
+    const copying = copySession(await source(), { store: copy, clock }, id, noPause);
+    await expect(copying).rejects.toMatchObject({
+      code: "store_unsupported",
+      message: "This store does not support content.",
+    });
+    expect(await copy.getSession(id)).toBeUndefined();
+  });
+
+  test("a session without content is copied from and to them", async () => {
+    const small = bare();
+    await small.createSession({ id, metadata: {}, state: {}, branch: { id: "main", header: {}, events: [fact("1")] } });
+    const clock = new ReplayClock();
+    const copy = bare(clock);
+    await copySession(small, { store: copy, clock }, id, noPause);
+    expect(await copy.read({ sessionId: id, branchId: "main" })).toHaveLength(1);
+  });
+});
+
 describe("the verification", () => {
   /** A store that says it has written what it has not. */
   const lying = (store: Store, lie: Partial<Store>): Store =>
     new Proxy(store, {
-      get: (_, name) => lie[name as keyof Store] ?? (store[name as keyof Store] as () => unknown).bind(store),
+      get(_, name) {
+        const member = lie[name as keyof Store] ?? store[name as keyof Store];
+        return typeof member === "function" ? member.bind(store) : member;
+      },
     });
 
   test.each<[string, (store: Store) => Partial<Store>]>([
@@ -155,7 +188,7 @@ describe("the verification", () => {
   ])("finds a copy whose %s differ", async (what, lie) => {
     const original = await source();
     const clock = new ReplayClock();
-    const copy = memoryStore({ clock });
+    const copy = memoryStore({ clock, segments: true });
     await copySession(original, { store: copy, clock }, id, noPause);
     const { digestSession, firstDifference } = await import("./digest.ts");
     const mine = await digestSession(original, id);

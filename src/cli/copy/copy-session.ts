@@ -1,34 +1,37 @@
-// Copies one session, from nothing or from where an earlier copy stopped.
+// Copies one session, from the start or from where an earlier copy stopped.
 //
-//   C1. Only adds. What is there must be an earlier state of the same session: facts, checkpoints and content that the
+//   CopySession-1. Only adds. What is there must be an earlier state of the same session: facts, checkpoints and content that the
 //       source has too, equal byte for byte. Anything else is refused before anything is written to that branch.
-//   C2. A branch is complete before the next one begins, so a fork finds the position it was forked at.
-//   C3. Nothing is awaited between setting the clock and the call it is set for, and calls don't overlap, except empty
+//   CopySession-2. A branch is complete before the next one begins, so a fork finds the position it was forked at.
+//   CopySession-3. Nothing is awaited between setting the clock and the call it is set for, and calls don't overlap, except empty
 //       updates of one session, which have one time.
-//   C4. The session's own row is brought up to date last: until then its version says that the copy is not finished.
+//   CopySession-4. The session's own row is updated last: until then its version shows that the copy is not finished.
 
 import { isDeepStrictEqual } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { diffPatch } from "../../base/json.ts";
+import { needBlobs } from "../../log/need-blobs.ts";
 import type { BranchRecord, NewEvent, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
 import type { ReplayClock } from "./replay-clock.ts";
 import { baseOf, branchesOf, needSession, ownContent, ownFacts, placeholderId, type Source } from "./source.ts";
 
-/** Where a session is copied to. */
+/** The store a session is copied to. */
 export interface Target {
   readonly store: Store;
   /** The clock that the store was opened with. */
   readonly clock: ReplayClock;
 }
 
-/** How much text goes into one append, and how many updates are under way at once. */
+/** How much text one append holds, and how many updates run at once. */
 const appendBytes = 4 * 1024 * 1024;
 const updatesAtOnce = 64;
 
-/** `version_conflict` when the target has something else under this id; `pause` is called between steps and may throw. */
+/** Throws `version_conflict` if the target has a different session with this id. `pause` is called between steps and may throw. */
 export async function copySession(source: Source, target: Target, sessionId: string, pause: () => void): Promise<void> {
   const record = await needSession(source, sessionId);
   const branches = await branchesOf(source, sessionId);
+  // Before anything is written: a session is copied either with its content or not at all.
+  for (const branch of branches) if ((await ownContent(source, branch)).length > 0) needBlobs(target.store);
   await beginSession(target, record, branches);
   for (const branch of branches) {
     pause();
@@ -49,7 +52,7 @@ async function beginSession(target: Target, record: SessionRecord, branches: rea
   await store.createSession({ id, metadata, state, branch: { ...branch, events: [] } });
 }
 
-/** C1 for what the session's row and its list of branches tell. */
+/** CopySession-1 for the session's row and its list of branches. */
 function refuseOther(
   record: SessionRecord,
   there: SessionRecord,
@@ -59,12 +62,12 @@ function refuseOther(
   const isNewer = there.version > record.version;
   const isSame = isDeepStrictEqual([there.metadata, there.state], [record.metadata, record.state]);
   if (there.createdAt !== record.createdAt) throw differs(record.id, "it was created at another time");
-  if (isNewer) throw differs(record.id, "its metadata or state was updated there");
-  if (there.version === record.version && !isSame) throw differs(record.id, "its metadata or state is not the same");
+  if (isNewer) throw differs(record.id, "its metadata or state was updated in the target");
+  if (there.version === record.version && !isSame) throw differs(record.id, "its metadata or state differs");
   const known = branches.map(({ branchId }) => branchId);
   const found = thereBranches.map(({ branchId }) => branchId).filter((id) => id !== placeholderId);
   const extra = found.find((id) => !known.includes(id));
-  if (extra !== undefined) throw differs(record.id, `it has a branch "${extra}" there that the source does not have`);
+  if (extra !== undefined) throw differs(record.id, `the target has a branch "${extra}" that the source does not have`);
 }
 
 async function copyBranch(source: Source, target: Target, branch: BranchRecord, pause: () => void): Promise<void> {
@@ -78,7 +81,7 @@ async function copyBranch(source: Source, target: Target, branch: BranchRecord, 
     for (const [i, fact] of known.entries()) {
       const { id, data } = page[i]!;
       if (fact.id !== id || fact.data !== data) {
-        throw differs(branch.sessionId, `fact ${fact.seq} of branch "${branch.branchId}" is not the same`);
+        throw differs(branch.sessionId, `fact ${fact.seq} of branch "${branch.branchId}" differs`);
       }
     }
     await appendFacts(target, branch, there, page.slice(known.length));
@@ -99,16 +102,16 @@ function refuseOtherBranch(branch: BranchRecord, there: BranchRecord): void {
   const name = `branch "${branch.branchId}"`;
   const isSameFork = isDeepStrictEqual(there.parent, branch.parent);
   if (there.createdAt !== branch.createdAt) throw differs(branch.sessionId, `${name} was created at another time`);
-  if (!isSameFork) throw differs(branch.sessionId, `${name} was forked elsewhere`);
+  if (!isSameFork) throw differs(branch.sessionId, `${name} was forked at another position`);
   if (there.seq > branch.seq) {
-    throw differs(branch.sessionId, `${name} ends at ${there.seq} there and at ${branch.seq} in the source`);
+    throw differs(branch.sessionId, `${name} ends at ${there.seq} in the target and at ${branch.seq} in the source`);
   }
   if (there.seq === branch.seq && !isDeepStrictEqual(there.header, branch.header)) {
-    throw differs(branch.sessionId, `the header of ${name} is not the same`);
+    throw differs(branch.sessionId, `the header of ${name} differs`);
   }
 }
 
-/** The last append brings the header up to date, should an earlier copy have taken an older one. */
+/** The last append updates the header, in case an earlier copy wrote an older one. */
 async function appendFacts(
   { store, clock }: Target,
   branch: BranchRecord,
@@ -146,7 +149,7 @@ async function copyCheckpoints(source: Source, { store, clock }: Target, branch:
     const known = there.get(id);
     there.delete(id);
     if (known && !isDeepStrictEqual(known, { id, seq, data, createdAt })) {
-      throw differs(branch.sessionId, `checkpoint "${id}" of branch "${branch.branchId}" is not the same`);
+      throw differs(branch.sessionId, `checkpoint "${id}" of branch "${branch.branchId}" differs`);
     }
     clock.at = createdAt;
     if (!known) await store.saveCheckpoint(branch, { id, seq, data });
@@ -154,7 +157,7 @@ async function copyCheckpoints(source: Source, { store, clock }: Target, branch:
   for (const id of there.keys()) {
     throw differs(
       branch.sessionId,
-      `branch "${branch.branchId}" has a checkpoint "${id}" there that the source does not have`,
+      `branch "${branch.branchId}" has a checkpoint "${id}" in the target that the source does not have`,
     );
   }
 }
@@ -164,25 +167,27 @@ async function copyContent(source: Source, { store, clock }: Target, branch: Bra
   for (const { id, mediaType, name, createdAt } of await ownContent(source, branch)) {
     if (there.delete(id)) continue;
     pause();
-    const content = await source.getContent(branch, id);
-    if (!content) throw new BoughError("content_not_found", `Content "${id}" is listed, but not there.`);
+    const content = await source.blobs?.get(branch, id);
+    if (!content) throw new BoughError("content_not_found", `Content "${id}" is listed, but missing.`);
     clock.at = createdAt;
-    await store.putContent(branch, { id, bytes: content.bytes, mediaType, ...(name !== undefined && { name }) });
+    await needBlobs(store).put(branch, { id, bytes: content.bytes, mediaType, ...(name !== undefined && { name }) });
   }
   for (const id of there) {
     throw differs(
       branch.sessionId,
-      `branch "${branch.branchId}" has content "${id}" there that the source does not have`,
+      `branch "${branch.branchId}" has content "${id}" in the target that the source does not have`,
     );
   }
 }
 
-/** Derived, so not compared: they only spare the first load of the copy from reading everything. */
+/** Derived data, so not compared: it only saves the first load of the copy from reading everything. */
 async function copySegments(source: Source, { store }: Target, branch: BranchRecord): Promise<void> {
+  const { segments } = store;
+  if (!segments) return;
   for (let at = branch.seq; at > baseOf(branch); ) {
-    const segment = await source.getSegment(branch, at);
+    const segment = await source.segments?.get(branch, at);
     if (!segment || segment.to <= baseOf(branch)) return;
-    if ((await store.getSegment(branch, segment.to))?.to !== segment.to) await store.saveSegment(branch, segment);
+    if ((await segments.get(branch, segment.to))?.to !== segment.to) await segments.save(branch, segment);
     at = segment.to - 1;
   }
 }
@@ -197,13 +202,13 @@ async function finishSession({ store, clock }: Target, record: SessionRecord): P
   const there = await needSession(store, record.id);
   await bringToVersion(store, clock, there, record);
   if ((await needSession(store, record.id)).activeAt === record.activeAt) return;
-  // Its last activity was one that left nothing behind, such as a deleted branch: so is this.
+  // The last activity left nothing behind, such as a deleted branch; this reproduces it.
   clock.at = record.activeAt;
   await store.createBranch(record.id, { id: placeholderId, header: {}, events: [] });
   await removePlaceholder();
 }
 
-/** Versions only grow by updates, and whoever holds one must not meet it again with another meaning. */
+/** A version grows only by updates, and must never stand for two different states to a process that remembers it. */
 async function bringToVersion(store: Store, clock: ReplayClock, there: SessionRecord, record: SessionRecord) {
   let missing = record.version - there.version;
   if (missing <= 0) return;
@@ -218,6 +223,6 @@ async function bringToVersion(store: Store, clock: ReplayClock, there: SessionRe
 }
 
 function differs(sessionId: string, why: string): BoughError {
-  const message = `Session "${sessionId}" is already in the target and differs: ${why}. Remove it there, or leave it out with --sessions.`;
+  const message = `Session "${sessionId}" already exists in the target and differs: ${why}. Delete it there, or leave it out with --sessions.`;
   return new BoughError("version_conflict", message, { data: { sessionId } });
 }

@@ -22,12 +22,15 @@ function target() {
 /** The store with one method in another's place. */
 function instead(store: Store, other: Partial<Store>): Store {
   return new Proxy(store, {
-    get: (_, name) => other[name as keyof Store] ?? (store[name as keyof Store] as () => unknown).bind(store),
+    get(_, name) {
+      const member = other[name as keyof Store] ?? store[name as keyof Store];
+      return typeof member === "function" ? member.bind(store) : member;
+    },
   });
 }
 
 describe("a copied store", () => {
-  test("is not called copied when the target does not hold what it acknowledged (V1)", async () => {
+  test("is not called copied when the target does not hold what it acknowledged (CopyStore-1)", async () => {
     const { store, clock } = target();
     const forgetful = instead(store, {
       append: (ref, events, how) => {
@@ -38,11 +41,11 @@ describe("a copied store", () => {
     const copy = copyStore(await source(), { store: forgetful, clock }, options);
     await expect(copy).rejects.toMatchObject({
       code: "version_conflict",
-      message: expect.stringContaining('Session "b" is not the same on both sides (the facts of branch "main")'),
+      message: expect.stringContaining('Session "b" differs between source and target (the facts of branch "main")'),
     });
   });
 
-  test("is not called copied when a session came meanwhile; a second copy takes it (V3)", async () => {
+  test("is not called copied when a session came meanwhile; a second copy takes it (CopyStore-3)", async () => {
     const original = await source();
     const to = target();
     let isFirst = true;
@@ -52,7 +55,7 @@ describe("a copied store", () => {
       await original.createSession({ id: "late", metadata: {}, state: {}, branch });
     };
     const first = copyStore(original, to, { ...options, onProgress });
-    await expect(first).rejects.toThrow("1 session came into the source meanwhile");
+    await expect(first).rejects.toThrow("1 new session appeared in the source during the copy");
     expect(await copyStore(original, to, options)).toMatchObject({ sessions: 3, copied: 1 });
   });
 });

@@ -1,10 +1,11 @@
 // Copies many sessions and then verifies them.
 //
-//   V1. Nothing is called copied before every session was read again on both sides and found equal.
-//   V2. A session on which a run works is not copied: its log would be cut in the middle of a turn that goes on.
-//   V3. A session that came while the others were copied makes the copy incomplete, and that is said.
+//   CopyStore-1. A copy counts as done only when every session was read again on both sides and found equal.
+//   CopyStore-2. A session with an active run is not copied: its log would be cut in the middle of a turn.
+//   CopyStore-3. If sessions were created during the copy, it is reported as incomplete.
 
 import { BoughError } from "../../base/errors.ts";
+import { everySession } from "../../log/every-session.ts";
 import type { Store } from "../../log/store.ts";
 import { count } from "../terminal.ts";
 import { copySession, type Target } from "./copy-session.ts";
@@ -13,14 +14,14 @@ import { needSession, type Source } from "./source.ts";
 
 export interface CopyReport extends Counts {
   readonly sessions: number;
-  /** How many of them were written; the others were there already, and equal. */
+  /** How many of them were written; the others already existed and are equal. */
   readonly copied: number;
-  /** How many have another time of last activity than the original. */
+  /** How many have a different time of last activity than the original. */
   readonly otherTimes: number;
 }
 
 export interface CopyOptions {
-  /** Called between steps; throws when the person wants to stop. */
+  /** Called between steps; throws after Ctrl-C. */
   readonly pause: () => void;
   readonly onProgress: (step: "copied" | "verified", done: number, of: number) => void;
 }
@@ -37,7 +38,7 @@ export async function copyStore(
   const known = new Set(ids);
   const late = (await allSessionIds(source, options.pause)).filter((id) => !known.has(id));
   if (late.length > 0) {
-    const message = `${count(late.length, "session")} came into the source meanwhile. Run the same command again to copy what is missing.`;
+    const message = `${count(late.length, "new session")} appeared in the source during the copy. Run the same command again to copy the rest.`;
     throw new BoughError("version_conflict", message, { data: { sessionIds: late.slice(0, 20) } });
   }
   return report;
@@ -81,7 +82,7 @@ async function verifySession(source: Source, target: Source, id: string): Promis
   const digest = await digestSession(source, id);
   const difference = firstDifference(digest, await digestSession(target, id));
   if (difference === undefined) return digest;
-  const message = `Session "${id}" is not the same on both sides (${difference}). If the source was in use, run the same command again.`;
+  const message = `Session "${id}" differs between source and target (${difference}). If the source was in use, run the same command again.`;
   throw new BoughError("version_conflict", message, { data: { sessionId: id } });
 }
 
@@ -93,25 +94,21 @@ async function hasSameTimes(source: Source, target: Source, id: string): Promise
   return (await times(source)) === (await times(target));
 }
 
-/** V2. What a crash left claimed is no run once its lease has ended. */
+/** CopyStore-2. A claim left by a crash no longer counts once its lease has expired. */
 async function refuseRunning(source: Store, ids: ReadonlySet<string>): Promise<void> {
   const running = (await source.listRuns()).find((run) => ids.has(run.sessionId) && run.expiresAt > Date.now());
   if (!running) return;
   const { sessionId, branchId, expiresAt } = running;
   const seconds = Math.ceil((expiresAt - Date.now()) / 1000);
-  const message = `A run works on session "${sessionId}", branch "${branchId}". Stop it first; if its process is dead, its lease ends in ${seconds} s.`;
+  const message = `Session "${sessionId}" has an active run on branch "${branchId}". Stop it first; if its process is dead, its lease expires in ${seconds} s.`;
   throw new BoughError("run_active", message, { data: { sessionId, branchId, expiresAt } });
 }
 
 async function allSessionIds(store: Store, pause: () => void): Promise<string[]> {
-  const ids: string[] = [];
-  let cursor: string | undefined;
-  do {
+  const ids = new Set<string>();
+  for await (const { id } of everySession(store)) {
     pause();
-    const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
-    for (const { id } of page.sessions) ids.push(id);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  // A session that became active between two pages is listed twice.
-  return [...new Set(ids)];
+    ids.add(id);
+  }
+  return [...ids];
 }

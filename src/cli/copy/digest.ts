@@ -1,4 +1,4 @@
-// What a session holds, as hashes that are equal on two stores exactly when a copy is faithful. Not part of it: run slots
+// Hashes of a session's parts, equal on two stores exactly when the copy is faithful. Not included: run slots
 // (a copy holds none), segments (derived), and the times of last activity (see copy-session.ts).
 
 import { createHash } from "node:crypto";
@@ -14,9 +14,9 @@ export interface Counts {
 
 export interface SessionDigest extends Counts {
   readonly sessionId: string;
-  /** Everything, in hexadecimal. */
+  /** The hash of everything, in hexadecimal. */
   readonly sha256: string;
-  /** The hash of each part by its name, for saying what differs. */
+  /** The hash of each part by its name, to report what differs. */
   readonly parts: ReadonlyMap<string, string>;
 }
 
@@ -64,14 +64,14 @@ async function digestBranch(source: Source, branch: BranchRecord, parts: Map<str
   const contents = await ownContent(source, branch);
   const hashes: unknown[] = [];
   for (const { id, mediaType, name = null, createdAt } of contents) {
-    const bytes = (await source.getContent(branch, id))?.bytes;
+    const bytes = (await source.blobs?.get(branch, id))?.bytes;
     hashes.push({ id, mediaType, name, createdAt, sha256: bytes ? hashBytes(bytes) : "missing" });
   }
   parts.set(`the content ${of}`, hashJson(hashes));
   counts.contents += contents.length;
 }
 
-/** What differs between two digests, in words; undefined when nothing does. */
+/** Describes the first difference between two digests; undefined if there is none. */
 export function firstDifference(one: SessionDigest, other: SessionDigest): string | undefined {
   if (one.sha256 === other.sha256) return undefined;
   const names = new Set([...one.parts.keys(), ...other.parts.keys()]);
@@ -82,7 +82,7 @@ function hashBytes(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Of the value, whatever order a store gives its keys. */
+/** A hash of the value that does not depend on the order of its keys. */
 function hashJson(value: unknown): string {
   const sorted = JSON.stringify(value, (_, item) => {
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;

@@ -1,21 +1,23 @@
-// What an import takes from a file that nobody here has vouched for. A file can say that a person approved a call, or that a
-// tool is always allowed; the person was not one of this store's. So before such a session is written:
-//   D1. No turn is left open: each gets a `turn.ended` (interrupted, reason "imported"), on every branch that sees it open.
+// What an import accepts from an untrusted file. Such a file can claim that a person approved a call, or that a
+// tool is always allowed, but that was no user of this store. So before such a session is written:
+//   Distrust-1. No turn is left open: each gets a `turn.ended` (interrupted, reason "imported"), on every branch that sees it open.
 //       Nothing can resume it, so neither its calls nor the answers it was given have any effect.
-//   D2. Remembered permissions are gone from the session's state and from the state of its branches.
-//   D3. The same file gives the same session each time, so an import can be repeated and compared.
+//   Distrust-2. Remembered permissions are gone from the session's state and from the state of its branches.
+//   Distrust-3. The same file always results in the same session, so an import can be repeated and compared.
+//   Distrust-4. A branch's row and its facts name the same owner: the row alone can't hide a branch or give it to another.
 
+import { isDeepStrictEqual } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { type JsonObject, mergePatch } from "../../base/json.ts";
 import { codec, type Draft, type Fact, type UnknownFact } from "../../events/index.ts";
 import type { BranchRecord } from "../../log/store.ts";
-import { turnPatch } from "../../projection/header.ts";
+import { type RowHeader, turnPatch } from "../../projection/header.ts";
 import { type BranchView, copyView, emptyView, fold } from "../../projection/index.ts";
 import { choicesIn, inForce, permissionsSlot } from "../../projection/permissions.ts";
 import type { StagedSession } from "./import.ts";
 import { baseOf } from "./source.ts";
 
-/** What was changed in a session, or in several together. */
+/** What was changed in one or several sessions. */
 export interface Distrusted {
   closedTurns: number;
   /** Answers in those turns that no call had used yet. */
@@ -30,7 +32,7 @@ export function nothingDistrusted(): Distrusted {
 
 const reason = "imported";
 
-/** Changes the staged session; `store_corrupt` when a branch of it can't be read. */
+/** Changes the staged session. Throws `store_corrupt` if one of its branches can't be read. */
 export async function distrust(session: StagedSession, sum: Distrusted): Promise<void> {
   const { state } = session.record;
   if (Object.hasOwn(state, permissionsSlot)) {
@@ -41,6 +43,7 @@ export async function distrust(session: StagedSession, sum: Distrusted): Promise
   const readings = new Readings(branches);
   for (const branch of branches) {
     const { view, unused } = readings.read(branch, session.factsOf(branch));
+    checkOwner(branch, view);
     const drafts = endingsOf(view);
     if (drafts.length === 0) continue;
     if (view.open) {
@@ -52,13 +55,21 @@ export async function distrust(session: StagedSession, sum: Distrusted): Promise
   }
 }
 
-/** Those of another version count as one, whatever they say. */
+/** Distrust-4. */
+function checkOwner({ sessionId, branchId, header }: BranchRecord, { header: told }: BranchView): void {
+  const { owner, visibility } = header as RowHeader;
+  if (isDeepStrictEqual([owner, visibility], [told.owner, told.visibility])) return;
+  const message = `Branch "${branchId}" of session "${sessionId}" can't be imported: its row and its facts name different owners.`;
+  throw new BoughError("store_corrupt", message, { data: { sessionId, branchId } });
+}
+
+/** Entries of an unknown version count as one. */
 function countPermissions(state: JsonObject): number {
   const choices = choicesIn(state);
   return choices.length > 0 ? inForce(choices).length : 1;
 }
 
-/** D3: ids and times come from the log itself. */
+/** Distrust-3: ids and times are derived from the log itself. */
 function endingsOf(view: BranchView): Draft[] {
   const { open, updatedAt: at, state } = view;
   const drafts: Draft[] = [];
@@ -73,11 +84,11 @@ function endingsOf(view: BranchView): Draft[] {
 
 interface Reading {
   readonly view: BranchView;
-  /** How many answers of the open turn no call has used. */
+  /** How many answers of the open turn no call has used yet. */
   readonly unused: number;
 }
 
-/** Folds branches, parents before their forks; of a parent, the view is kept at each position that a fork begins at. */
+/** Folds branches, parents before their forks, and keeps a parent's view at each position where a fork begins. */
 class Readings {
   readonly #branches: ReadonlyMap<string, BranchRecord>;
   /** By branch and position. */
@@ -94,7 +105,7 @@ class Readings {
     try {
       const beginning = this.#beginning(branch);
       const view = beginning === nowhere ? emptyView() : this.#views.get(beginning);
-      if (!view) throw new Error("the branch it was forked from is not there");
+      if (!view) throw new Error("its parent branch is missing");
       const own = copyView(view);
       for (const fact of facts) {
         fold(own, fact);
@@ -115,7 +126,7 @@ class Readings {
     if (this.#wanted.has(name)) this.#views.set(name, copyView(view));
   }
 
-  /** Where the branch's own facts begin: the ancestor that has the position as its own, and the position. */
+  /** Where the branch's own facts begin: the ancestor that owns the fork position, and the position. */
   #beginning({ parent }: BranchRecord): string {
     let at = parent;
     for (let hops = 0; at && hops <= this.#branches.size; hops++) {
@@ -134,7 +145,7 @@ function nameOf(branchId: string, seq: number): string {
   return `${seq} ${branchId}`;
 }
 
-/** The answers of the turn that is open, by what became of them. */
+/** The answers of the open turn, and whether each was used. */
 class OpenAnswers {
   readonly #calls = new Map<string, string | undefined>();
   readonly #answered = new Set<string>();

@@ -21,10 +21,10 @@ export async function exportSession(
     for (const checkpoint of [...(await source.listCheckpoints(branch))].reverse())
       await line("checkpoint", checkpoint);
     for (const { id } of await ownContent(source, branch)) {
-      const content = await source.getContent(branch, id);
+      const content = await source.blobs?.get(branch, id);
       if (content) await line("content", { ...content.record, bytes: Buffer.from(content.bytes).toString("base64") });
     }
   }
-  // Of what the source has now: a session that changed meanwhile can't be imported by mistake.
+  // Hashed from the source as it is now: a session that changed during the export fails its import.
   await line("end", { sha256: (await digestSession(source, sessionId)).sha256 });
 }

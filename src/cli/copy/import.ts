@@ -1,5 +1,5 @@
-// Exported lines back as something to copy from. A session is given out when its end was read and its hash is right. A hash
-// can be made by anybody, so what a session's commands would refuse is refused here too, and so are ids that a server keeps
+// Reads an export as a source to copy from. A session is yielded once its end was read and its hash matches. A hash
+// proves nothing about the author, so what the session API refuses is refused here too, and so are ids that a server keeps
 // for itself and its tenants.
 
 import * as v from "valibot";
@@ -70,7 +70,7 @@ interface StagedBranch {
 }
 
 export interface ImportOptions {
-  /** Takes ids with a leading "~", which are those of a server's tenants and of its stored agents. */
+  /** Accepts ids that begin with "~", which belong to a server's tenants and stored agents. */
   readonly allowNamespaced?: boolean;
 }
 
@@ -142,7 +142,7 @@ export class StagedSession implements Source {
     return [...this.#branches.values()].map(({ record }) => record);
   }
 
-  /** Own facts only, which is all that is asked for. */
+  /** Own facts only; callers need no others. */
   async read(ref: BranchRef, { after = 0, limit = 1000 }: ReadOptions = {}) {
     const { facts, record } = this.#branch(ref);
     const start = after - baseOf(record);
@@ -153,24 +153,17 @@ export class StagedSession implements Source {
     return [...this.#branch(ref).checkpoints].reverse();
   }
 
-  async listContent(ref: BranchRef) {
-    return this.#branch(ref).contents.map(({ record }) => record);
-  }
-
-  async getContent(ref: BranchRef, contentId: string) {
-    return this.#branch(ref).contents.find(({ record }) => record.id === contentId);
-  }
-
-  async getSegment() {
-    return undefined;
-  }
+  readonly blobs: Source["blobs"] = {
+    list: async (ref) => this.#branch(ref).contents.map(({ record }) => record),
+    get: async (ref, contentId) => this.#branch(ref).contents.find(({ record }) => record.id === contentId),
+  };
 
   #branch(ref: BranchRef): StagedBranch {
     return this.#branches.get(ref.branchId)!;
   }
 }
 
-/** `store_corrupt` when a line is not what export writes, when the file ends too early, or when a hash is wrong. */
+/** Throws `store_corrupt` if a line is malformed, the file is truncated, or a hash is wrong. */
 export async function* importSessions(
   lines: AsyncIterable<string>,
   options: ImportOptions = {},
@@ -182,7 +175,7 @@ export async function* importSessions(
     if (text.trim() === "") continue;
     const line = parseLine(text, number);
     if (line.type === "session") {
-      if (session) throw broken(number, `session "${session.record.id}" has no end`);
+      if (session) throw broken(number, `session "${session.record.id}" has no end line`);
       session = begin(line, number, options);
     } else if (!session) {
       throw broken(number, `a ${line.type} before any session`);
@@ -193,7 +186,7 @@ export async function* importSessions(
       session.add(line);
     }
   }
-  if (session) throw broken(number, `session "${session.record.id}" has no end: the file was cut off`);
+  if (session) throw broken(number, `session "${session.record.id}" has no end line: the file is truncated`);
 }
 
 function parseLine(text: string, number: number): Line {
@@ -210,7 +203,7 @@ function begin(
   options: ImportOptions,
 ): StagedSession {
   if (format > exportFormat)
-    throw broken(number, `format ${format} is newer than this Bough, which knows ${exportFormat}`);
+    throw broken(number, `format ${format} is newer than this version of Bough, which supports up to ${exportFormat}`);
   checkId(record.id, "session");
   checkJson(record.metadata, "The metadata", metadataLimits);
   checkJson(record.state, "The state", metadataLimits);
@@ -219,7 +212,7 @@ function begin(
 
 function refuseNamespaced(id: string, what: string): void {
   if (!id.startsWith("~")) return;
-  const message = `The ${what} id "${id}" begins with "~": such ids belong to a server's tenants. If this is yours, import it with --allow-namespaced.`;
+  const message = `The ${what} id "${id}" begins with "~". Such ids belong to a server's tenants. If the file is your own, import it with --allow-namespaced.`;
   throw new BoughError("invalid_argument", message, { data: { what, id } });
 }
 

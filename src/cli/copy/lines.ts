@@ -1,4 +1,4 @@
-/** The lines of a text stream. Only "\n" ends one: U+2028 and its like may stand in a JSON text. */
+/** The lines of a text stream. Only "\n" ends a line: JSON may contain U+2028 and similar characters. */
 export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = "";
   for await (const chunk of chunks) {

@@ -2,10 +2,10 @@ import { count, type Terminal } from "../terminal.ts";
 
 const barWidth = 24;
 const redrawMs = 50;
-/** How many lines one step may write where there is no terminal to draw on. */
+/** How many lines one step may print without a terminal. */
 const lines = 10;
 
-/** Shows how far long work is: a bar on a terminal, a few lines elsewhere. */
+/** Shows progress: a bar on a terminal, a few lines elsewhere. */
 export class Progress {
   readonly #terminal: Terminal;
   #isDrawn = false;
@@ -22,7 +22,7 @@ export class Progress {
     else if (done % every === 0 || done === of) this.#terminal.note(text);
   }
 
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void {
     if (this.#isDrawn) this.#terminal.overwrite("");
     this.#isDrawn = false;

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 
 /**
- * The clock of a store that is copied into: it stands at the moment of what is being written, so that the store's own
+ * The clock of the target store of a copy: set to the original time of each write, so that the store's own
  * records get the times of the original.
  */
 export class ReplayClock implements Clock {

@@ -1,15 +1,15 @@
 import { BoughError } from "../../base/errors.ts";
-import type { BranchRecord, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
+import type { Blobs, BranchRecord, SegmentCache, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
 
-/** What is read of a session to copy it: a store, or an exported file. */
-export type Source = Pick<
-  Store,
-  "getSession" | "listBranches" | "read" | "listCheckpoints" | "listContent" | "getContent" | "getSegment"
->;
+/** The source of a copy: a store or an exported file. */
+export interface Source extends Pick<Store, "getSession" | "listBranches" | "read" | "listCheckpoints"> {
+  readonly blobs?: Pick<Blobs, "list" | "get"> | undefined;
+  readonly segments?: Pick<SegmentCache, "get"> | undefined;
+}
 
 /**
- * A branch that exists only while a session is copied: it stands in for a first branch that was deleted since, and it is
- * made and removed to set the time of the session's last activity. Never part of what is copied.
+ * A branch that exists only while a session is copied: it replaces a first branch that was deleted since, and it is
+ * created and deleted to set the time of the session's last activity. Never part of the copy.
  */
 export const placeholderId = "bough.copy.placeholder";
 
@@ -38,7 +38,7 @@ export async function* ownFacts(source: Source, branch: BranchRecord): AsyncGene
     const last = page.at(-1);
     if (!last) {
       const { sessionId, branchId } = branch;
-      const message = `Branch "${branchId}" of session "${sessionId}" says that it ends at ${branch.seq}, but has nothing after ${after}.`;
+      const message = `Branch "${branchId}" of session "${sessionId}" should end at ${branch.seq}, but has no facts after ${after}.`;
       throw new BoughError("store_corrupt", message, { data: { sessionId, branchId } });
     }
     yield page;
@@ -46,7 +46,7 @@ export async function* ownFacts(source: Source, branch: BranchRecord): AsyncGene
   }
 }
 
-/** Content that the branch itself refers to, not its ancestors. */
-export async function ownContent(source: Source, branch: BranchRecord) {
-  return (await source.listContent(branch)).filter(({ branchId }) => branchId === branch.branchId);
+/** Content that the branch's own facts refer to, not its ancestors'; empty if the source stores no content. */
+export async function ownContent({ blobs }: Source, branch: BranchRecord) {
+  return ((await blobs?.list(branch)) ?? []).filter(({ branchId }) => branchId === branch.branchId);
 }

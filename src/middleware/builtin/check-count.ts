@@ -1,9 +1,9 @@
 import { BoughError } from "../../base/errors.ts";
 
-/** Refuses an option that is not 1, 2, 3 … */
+/** Throws `invalid_argument` unless the option is an integer ≥ 1. */
 export function checkCount(option: string, value: number): void {
   if (Number.isInteger(value) && value >= 1) return;
-  throw new BoughError("invalid_argument", `"${option}" must be a whole number from 1 on.`, {
+  throw new BoughError("invalid_argument", `"${option}" must be an integer ≥ 1.`, {
     data: { option, value },
   });
 }

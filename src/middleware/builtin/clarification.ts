@@ -12,12 +12,12 @@ const questionSchema = v.object({
 
 const askUser = defineTool({
   description:
-    "Ask the user one question and wait for the answer. Use it when something you need is missing or ambiguous and can't be found out otherwise.",
+    "Ask the user one question and wait for the answer. Use it when information you need is missing or ambiguous and you can't find it any other way.",
   input: toolInput(questionSchema, {
     type: "object",
     properties: {
-      question: { type: "string", description: "The question, complete in itself." },
-      choices: { type: "array", items: { type: "string" }, description: "Answers to choose from, if there are any." },
+      question: { type: "string", description: "The question, understandable without further context." },
+      choices: { type: "array", items: { type: "string" }, description: "Answers to choose from, if any." },
     },
     required: ["question"],
     additionalProperties: false,
@@ -26,7 +26,7 @@ const askUser = defineTool({
   execute: ({ question, choices }, context) => context.ask(question, choices ? { choices } : {}),
 });
 
-/** Brings the tool `ask_user`, with which the model asks a person and waits for the answer. */
+/** Adds the tool `ask_user`: the model asks a person a question and waits for the answer. */
 export function clarification(): Middleware {
   return { name: "clarification", tools: { ask_user: askUser } };
 }

@@ -7,15 +7,15 @@ import { checkCount } from "./check-count.ts";
 
 /** How many tool errors a turn may have. */
 export interface ErrorLimitOptions {
-  /** How many tool errors in a row end the turn (default 5). */
+  /** The number of consecutive tool errors that ends the turn (default 5). */
   readonly consecutive?: number;
-  /** How many tool errors of a turn end it (default 20). */
+  /** The total number of tool errors that ends the turn (default 20). */
   readonly total?: number;
 }
 
 const countsState = defineState({ key: "error-limits", scope: "run", initial: { consecutive: 0, total: 0 } });
 
-/** Ends a turn (reason "error-limit") when too many of its tool calls give errors; denials don't count. */
+/** Ends a turn (reason "error-limit") after too many tool errors; denials don't count. */
 export function errorLimits({ consecutive = 5, total = 20 }: ErrorLimitOptions = {}): Middleware {
   checkCount("consecutive", consecutive);
   checkCount("total", total);

@@ -1,4 +1,4 @@
-// Iteration limit: a turn ends after so many model calls, or a person says that it may go on.
+// Iteration limit: a turn ends after a number of model calls, unless a person lets it continue.
 
 import * as v from "valibot";
 import { continuationAnswer } from "../../events/answers.ts";
@@ -6,31 +6,24 @@ import type { IterationContext, Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
 
-/** How many model calls a turn may make, and what happens then. */
+/** The limit of model calls per turn, and what happens when it is reached. */
 export interface IterationLimitOptions {
   /** How many model calls a turn may make (default 10). */
   readonly max?: number;
-  /** What happens then: the turn is committed as it is (the default), or a person is asked whether to go on. */
+  /** What happens at the limit: "stop" commits the turn as it is (default), "ask" asks a person whether to continue. */
   readonly onLimit?: "stop" | "ask";
-  /** How many more an approval allows when it names no number (default 3). */
+  /** How many more model calls an approval without `iterations` allows (default 3). */
   readonly extension?: number;
-}
-
-/** How a person answers whether a turn may go on. */
-export interface ContinuationAnswer {
-  readonly approved: boolean;
-  /** How many more model calls. */
-  readonly iterations?: number;
 }
 
 const answerSchema = v.object(continuationAnswer);
 
-/** Stops a turn, or asks whether to go on, when it has made too many model calls (reason "iteration-limit"). */
+/** Stops a turn (reason "iteration-limit"), or asks whether to continue, after too many model calls. */
 export function iterationLimit(options: IterationLimitOptions = {}): Middleware {
   const { max = 10, onLimit = "stop", extension = 3 } = options;
   checkCount("max", max);
   checkCount("extension", extension);
-  /** Only spares questions: a run that takes the turn up later gets the same answers to them. */
+  /** Only avoids repeated questions: a run that resumes the turn gets the same answers to them. */
   const limitState = defineState({ key: "iteration-limit", scope: "run", initial: max });
   return {
     name: "iteration-limit",

@@ -1,5 +1,5 @@
-// Permissions: who may run what. A denial is an ordinary result that the model reads; the turn goes on. What runs without a
-// question although it needs permission says so in the log (`permission.granted`).
+// Permissions: who may run what. A denial is an ordinary result that the model reads; the turn goes on. A call that
+// needs permission and runs without a question is recorded in the log (`permission.granted`).
 
 import * as v from "valibot";
 import type { Json, JsonObject } from "../../base/json.ts";
@@ -13,34 +13,23 @@ import {
   permissionsVersion,
   remember,
 } from "../../projection/permissions.ts";
-import type { StateAccess } from "../../tools/index.ts";
+import { problems, type StateAccess } from "../../tools/index.ts";
 import type { Answer, Middleware, PermissionGrant, ToolCallContext } from "../port.ts";
 import { defineState } from "../state.ts";
 
 /** How calls that need permission are decided. */
 export interface PermissionOptions {
-  /** What happens to calls that need permission: a person is asked (the default), or all are allowed or denied. */
+  /** What happens to calls that need permission: ask a person (the default), or allow or deny all of them. */
   readonly mode?: "ask" | "allow" | "deny";
-  /** By tool name, whether its calls need permission: stands above what the tool itself says. */
+  /** Whether calls need permission, by tool name. Overrides the tool's own `permission`. */
   readonly tools?: Readonly<Record<string, boolean>>;
-}
-
-/** How a person answers a permission question. */
-export interface PermissionAnswer {
-  readonly approved: boolean;
-  /** "always" holds for this tool of this agent in the whole session, until it is revoked (default "once"). */
-  readonly choice?: "once" | "always";
-  /** What the model gets to read of a denial. */
-  readonly reason?: string;
-  /** For a call that may have run already and is not to be repeated: what it did. */
-  readonly output?: string | ToolOutput;
 }
 
 const answerSchema = v.object(permissionAnswer);
 
 /**
- * What was answered with "always". What version 1 kept was for a tool name and whichever agent has such a tool, so it is not
- * honoured: the person is asked again.
+ * Answers given with "always". Version 1 stored them by tool name for all agents, so its values are ignored and the person is
+ * asked again.
  */
 const choicesState = defineState<PermissionChoice[]>({
   key: permissionsKey,
@@ -50,8 +39,8 @@ const choicesState = defineState<PermissionChoice[]>({
 });
 
 /**
- * Asks before a tool runs that needs permission, and before a call is repeated that may have run before a crash. `modeOf`
- * says whose the mode is, for the log.
+ * Asks before a tool that needs permission runs, and before repeating a call that may have run before a crash. `modeOf`
+ * records in the log whose mode applied.
  */
 export function permissions(
   { mode = "ask", tools = {} }: PermissionOptions = {},
@@ -64,7 +53,7 @@ export function permissions(
       if (context.isUnsure && context.tool.effect === "once") return askAgain(context);
       if (!(await isNeeded(context, tools))) return;
       if (mode === "allow") return context.grant(byMode(context, modeOf));
-      if (mode === "deny") return deny(context, "Calls of this tool are not permitted in this run.");
+      if (mode === "deny") return deny(context, "Calls to this tool are not permitted in this run.");
       await decide(context);
     },
   };
@@ -75,7 +64,7 @@ function byMode({ by }: ToolCallContext, modeOf: "agent" | "run"): PermissionGra
   return { how: "mode", modeOf, ...(modeOf === "run" && by !== undefined && { by }) };
 }
 
-/** A rule that can't tell is no permission. */
+/** A rule that throws does not grant permission. */
 async function isNeeded({ tool, input }: ToolCallContext, tools: Readonly<Record<string, boolean>>): Promise<boolean> {
   const rule = ownValue(tools, tool.name) ?? tool.permission;
   if (typeof rule === "boolean") return rule;
@@ -102,7 +91,7 @@ async function decide(context: ToolCallContext): Promise<void> {
     // What was said about this very call goes before what was said about all of them.
     const given = await context.withdraw(question);
     if (given) return follow(context, given);
-    if (remembered.decision === "deny") return deny(context, "The user has denied this tool for the whole session.");
+    if (remembered.decision === "deny") return deny(context, "The user denied this tool for the whole session.");
     const { by, interactionId } = remembered;
     return context.grant({ how: "always", ...(by !== undefined && { by }), ...(interactionId && { interactionId }) });
   }
@@ -113,7 +102,7 @@ async function follow(context: ToolCallContext, given: Answer): Promise<void> {
   const answer = answerOf(given);
   if (!answer) return deny(context, notUnderstood);
   if (answer.choice === "always") await rememberAnswer(context, given, answer.approved ? "allow" : "deny");
-  if (!answer.approved) deny(context, answer.reason ?? "The user has denied this call.");
+  if (!answer.approved) deny(context, answer.reason ?? "The user denied this call.");
 }
 
 async function rememberAnswer(
@@ -156,8 +145,8 @@ function choiceFor({ state, tool }: ToolCallContext): AwaitedChoice {
 }
 
 /**
- * Neither mode nor memory speaks for a call that may have run: what it did can't be taken back. The key counts the starts,
- * so that a crash after an approval leads to a new question and not to the answer of before.
+ * Neither the mode nor a remembered answer covers a call that may have run: its effects can't be undone. The key counts the
+ * starts, so that a crash after an approval leads to a new question and not to the earlier answer.
  */
 async function askAgain(context: ToolCallContext): Promise<void> {
   const { call, starts } = context;
@@ -171,11 +160,11 @@ async function askAgain(context: ToolCallContext): Promise<void> {
 }
 
 const outcomeUnknown =
-  "This call was cut off: it may have taken effect, nobody knows. It was not repeated; find out what it did before you call it again.";
+  "This call was interrupted, and it is not known whether it took effect. It was not repeated; find out what it did before you call it again.";
 const notUnderstood = "The answer to the permission question could not be understood.";
 const silence = {
-  expired: "Nobody answered the permission question in time, so the call was not run.",
-  nobody: "Nobody is there to give permission, so the call was not run.",
+  expired: "The permission question was not answered in time, so the call was not run.",
+  nobody: "No one is available to give permission, so the call was not run.",
 };
 
 function requestOf({ tool, input }: ToolCallContext): JsonObject {
@@ -188,7 +177,7 @@ function answerOf({ answer }: Answer & { answered: true }): v.InferOutput<typeof
 }
 
 function deny(context: ToolCallContext, reason: string): void {
-  context.block({ type: "execution-denied", reason });
+  context.block(problems.denied(reason));
 }
 
 function toOutput(output: string | { type: string; value: Json }): ToolOutput {

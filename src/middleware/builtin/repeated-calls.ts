@@ -5,15 +5,15 @@ import type { Middleware } from "../port.ts";
 import { defineState } from "../state.ts";
 import { checkCount } from "./check-count.ts";
 
-/** How often a call may be repeated. */
+/** The limit of identical consecutive calls. */
 export interface RepeatedCallOptions {
-  /** Which time in a row the same call is blocked (default 3: it runs twice). */
+  /** The consecutive identical call that is blocked (default 3: the call runs twice). */
   readonly limit?: number;
 }
 
 const lastState = defineState({ key: "repeated-calls", scope: "run", initial: { call: "", times: 0 } });
 
-/** Blocks a call that is made with the same input too often in a row; one more time ends the turn ("repeated-call"). */
+/** Blocks a tool call repeated too often in a row with the same input; one more ends the turn (reason "repeated-call"). */
 export function repeatedCalls({ limit = 3 }: RepeatedCallOptions = {}): Middleware {
   checkCount("limit", limit);
   return {
@@ -27,7 +27,7 @@ export function repeatedCalls({ limit = 3 }: RepeatedCallOptions = {}): Middlewa
         times: last.call === call ? last.times + 1 : 1,
       }));
       if (times < limit) return;
-      const value = `${tool.name} was called ${times} times in a row with the same input; this call was not run. Use the results you have, change the input, or answer without it.`;
+      const value = `${tool.name} was called ${times} times in a row with the same input; this call was not run. Use the results you have, change the input, or answer without this call.`;
       context.block({ type: "error-text", value });
       if (times === limit) return;
       context.reachLimit("repeated-calls", limit);

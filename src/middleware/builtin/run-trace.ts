@@ -1,6 +1,6 @@
 // RunTrace: the spans of one run, below the span of its turn.
-//   R1. Every span ends exactly once: by whoever opened it, or when the run's signal aborts, inner ones first.
-//   R2. After the turn's span has ended no other is opened.
+//   RunTrace-1. Every span ends exactly once: by the code that opened it, or when the run's signal aborts, inner ones first.
+//   RunTrace-2. After the turn's span has ended no other is opened.
 
 import { redactSecrets } from "../../base/redact.ts";
 import { describeError } from "../../models/index.ts";

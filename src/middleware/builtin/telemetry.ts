@@ -1,7 +1,7 @@
 // Telemetry: what a run does, as OpenTelemetry spans by the GenAI conventions: `invoke_agent` for the turn and below it
 // `chat` for each model call and `execute_tool` for each tool call. It owns the traces of the runs that are under way.
-//   T1. A run's trace begins with the first hook that is called: a run that takes a turn up gets no beforeTurn.
-//   T2. It ends with the turn, or when the run's signal aborts, because a run that is parked or lost gets no afterTurn.
+//   Telemetry-1. A run's trace begins with the first hook that is called: a run that resumes a turn gets no beforeTurn.
+//   Telemetry-2. It ends with the turn, or when the run's signal aborts, because a run that is parked or lost gets no afterTurn.
 
 import { AbortReason } from "../../base/abort.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
@@ -13,11 +13,11 @@ import { noteError, noteFailure, RunTrace } from "./run-trace.ts";
 import { numbers, providerName, tracedChat } from "./traced-chat.ts";
 import { type Attributes, loadTraceApi, type Span, type TraceApi, type Tracer } from "./tracer.ts";
 
-/** Where spans go and what is on them. */
+/** Options of `telemetry`. */
 export interface TelemetryOptions {
-  /** Where spans go (default: the registered SDK's, if `@opentelemetry/api` is installed; without it nothing is traced). */
+  /** The tracer (default: the registered SDK's, if `@opentelemetry/api` is installed; without it nothing is traced). */
   readonly tracer?: Tracer;
-  /** Puts prompts, answers, tool inputs and results on the spans (default false: they may be private). */
+  /** Records prompts, answers, tool inputs and results on the spans (default false: they may be private). */
   readonly recordContent?: boolean;
   /** Measures the time to the first chunk. */
   readonly clock?: Clock;
@@ -109,7 +109,7 @@ async function tracedTool(
     const output = await trace.within(span, next);
     if (recordContent) span.setAttribute("gen_ai.tool.call.result", JSON.stringify(output));
     const isError = output.type === "error-text" || output.type === "error-json";
-    if (isError && !trace.isFailed(span)) noteError(span, "tool_error", "The tool gave an error.");
+    if (isError && !trace.isFailed(span)) noteError(span, "tool_error", "The tool returned an error.");
     return output;
   } catch (error) {
     // A run that leaves its work (interrupted, parked) has not failed.
@@ -147,6 +147,7 @@ function noteTurn(span: Span, { status, reason, iterations, usage, error }: Turn
       "gen_ai.usage.input_tokens": usage.inputTokens,
       "gen_ai.usage.output_tokens": usage.outputTokens,
       "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
+      "gen_ai.usage.cache_creation.input_tokens": usage.cacheWriteTokens,
       "gen_ai.usage.reasoning.output_tokens": usage.reasoningTokens,
     }),
   });

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { JsonObject } from "../../base/json.ts";
 import type { JsonSchemaInput } from "../../tools/index.ts";
 
-/** The input of a tool that Bough brings: what the model is told of it, and the schema that checks it. */
+/** The input of a built-in tool: JSON Schema for the model, and the schema that validates it. */
 export function toolInput<const S extends v.GenericSchema>(schema: S, jsonSchema: JsonObject) {
   return {
     jsonSchema,

@@ -1,7 +1,13 @@
 // One model call as a span, by the GenAI conventions of OpenTelemetry.
 
 import type { Clock } from "../../base/clock.ts";
-import { MessageAssembler, type ModelPart, type ModelRequest, type ModelStream } from "../../models/index.ts";
+import {
+  MessageAssembler,
+  type ModelPart,
+  type ModelRequest,
+  type ModelStream,
+  reminderMessage,
+} from "../../models/index.ts";
 import { noteError, noteFailure, type RunTrace } from "./run-trace.ts";
 import { inputMessages, outputMessage, systemInstructions } from "./traced-content.ts";
 import { type Attributes, type Span, spanKind } from "./tracer.ts";
@@ -13,7 +19,7 @@ export interface ChatTracing {
   readonly conversationId: string;
 }
 
-/** Passes a model's parts on and notes on a span what they say. */
+/** Passes a model's parts on and records them on a span. */
 export async function* tracedChat(
   begun: Promise<RunTrace | undefined>,
   request: ModelRequest,
@@ -43,7 +49,7 @@ export async function* tracedChat(
     throw error;
   } finally {
     trace.close(span);
-    // Only somebody who stops reading leaves the stream open.
+    // Only a reader that stops early leaves the stream open.
     await iterator?.return?.();
   }
 }
@@ -83,7 +89,7 @@ class ChatNotes {
   /** The stream is over. */
   end(): void {
     if (this.#isFinished || this.#tracing.signal.aborted) return;
-    noteError(this.#span, "cut_off", "The model's answer was cut off before its end.");
+    noteError(this.#span, "cut_off", "The model's answer was cut off.");
   }
 
   #finish({ usage, finishReason }: Extract<ModelPart, { type: "finish" }>): void {
@@ -98,6 +104,7 @@ class ChatNotes {
 
 function requestAttributes(request: ModelRequest, { recordContent, conversationId }: ChatTracing): Attributes {
   const { model, settings, prompt, responseSchema } = request;
+  const reminder = reminderMessage(request);
   return {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": providerName(model.provider),
@@ -116,7 +123,7 @@ function requestAttributes(request: ModelRequest, { recordContent, conversationI
     ...(settings.stop && { "gen_ai.request.stop_sequences": [...settings.stop] }),
     ...(recordContent && {
       "gen_ai.system_instructions": systemInstructions(prompt),
-      "gen_ai.input.messages": inputMessages(prompt),
+      "gen_ai.input.messages": inputMessages(reminder ? [...prompt, reminder] : prompt),
     }),
   };
 }
@@ -133,7 +140,7 @@ function usageAttributes(usage: unknown): Attributes {
   });
 }
 
-/** Some models say one number where the specification has several. */
+/** Some models give one number where the specification has several. */
 function counts(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : { total: value };
 }

@@ -1,11 +1,11 @@
 // The tracer port: as much of OpenTelemetry's API as telemetry calls. The package itself is loaded when it is there.
 
-/** What an attribute of a span can be. */
+/** The value of a span attribute. */
 export type AttributeValue = string | number | boolean | string[];
 /** Attributes by name. */
 export type Attributes = Record<string, AttributeValue>;
 
-/** An OpenTelemetry span, as much of it as is used. */
+/** The part of an OpenTelemetry span that is used. */
 export interface Span {
   setAttribute(key: string, value: AttributeValue): unknown;
   setAttributes(attributes: Attributes): unknown;
@@ -14,12 +14,12 @@ export interface Span {
   end(): void;
 }
 
-/** An OpenTelemetry tracer: what `trace.getTracer()` gives. */
+/** An OpenTelemetry tracer, as `trace.getTracer()` returns it. */
 export interface Tracer {
   startSpan(name: string, options?: { kind?: number; attributes?: Attributes }, context?: unknown): Span;
 }
 
-/** How spans get to be each other's parents. */
+/** The part of the OpenTelemetry API that makes spans parents of others. */
 export interface TraceApi {
   readonly context: {
     active(): unknown;
@@ -35,7 +35,7 @@ export interface TraceApi {
 export const spanKind = { internal: 0, client: 2 } as const;
 export const statusError = 2;
 
-/** The tracer of the registered OpenTelemetry SDK, or nothing when `@opentelemetry/api` is not installed. */
+/** The tracer of the registered OpenTelemetry SDK; undefined if `@opentelemetry/api` is not installed. */
 export async function loadTracer(): Promise<Tracer | undefined> {
   return (await loadTraceApi())?.trace.getTracer("bough");
 }

@@ -1,4 +1,4 @@
-// The one kind of fact in an audit log. It has a codec of its own: no conversation has such facts, and no client reads them as
+// The only type of fact in an audit log. It has its own codec: conversations have no such facts, and clients don't read them as
 // events.
 
 import * as v from "valibot";
@@ -33,7 +33,7 @@ const auditRecorded = kept(
   }),
 );
 
-/** A record, in the words of `AuditRecord`, before it has a place in the log. */
+/** An `AuditRecord` before it is appended to the log. */
 export type AuditFact = v.InferOutput<typeof auditRecorded.schema> & { readonly at: number };
 
 const codec = createCodec([auditRecorded]);
@@ -43,7 +43,7 @@ export function encodeRecord(id: string, fact: AuditFact): { id: string; data: s
   return { id, data };
 }
 
-/** Nothing for a fact of another kind: a log begins with the creation of its branch. */
+/** Undefined for a fact of another type: a log begins with the creation of its branch. */
 export function decodeRecord(stored: { seq: number; id: string; data: string }): AuditFact | undefined {
   const fact = codec.decode(stored);
   if ((fact.type as string) !== auditRecorded.type) return undefined;

@@ -1,15 +1,15 @@
-// AuditLog: who did what, and with what outcome. Requests hand their attempts over and go on; they are written in the background.
-//   U1. A request never waits for its record.
-//   U2. A record that is not written is counted, and the count is a record of its own. What a killed process had not written yet
+// AuditLog: who did what, and with what outcome. Requests hand their attempts over without waiting; a background task writes them.
+//   Log-1. A request never waits for its record.
+//   Log-2. A record that is not written is counted, and the count becomes a record. What a killed process had not written yet
 //       is the exception: at most `flushMs` of it.
-//   U3. Refusals that cost their sender nothing (no credential, too many requests) are recorded at a bounded rate; the rest of them
+//   Log-3. Refusals that cost their sender nothing (no credential, too many requests) are recorded at a bounded rate; the rest of them
 //       are counted.
-//   U4. Each tenant's records are in a namespace of their own, where no route but the audit log's reaches.
+//   Log-4. Each tenant's records are in a namespace of their own, where no route but the audit log's reaches.
 
 import type { Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import type { Store } from "../../log/store.ts";
-import { type AuditPage, type AuditQuery, type Route, routes } from "../../wire/index.ts";
+import type { AuditPage, AuditQuery } from "../../wire/index.ts";
 import type { Attempt } from "../attempt.ts";
 import { RateLimit } from "../rate.ts";
 import { auditStore } from "./place.ts";
@@ -18,15 +18,16 @@ import { recordOf } from "./record.ts";
 import { Retention } from "./retention.ts";
 import { AuditWriter } from "./writer.ts";
 
+/** Whether the server writes an audit log, and for how long it is kept. */
 export interface AuditOptions {
-  /** How long records are kept at least, in milliseconds (default 30 days). They go in units of a day. */
+  /** How long records are kept at least, in milliseconds (default 30 days). They are deleted by the day. */
   readonly retainMs?: number;
-  /** "changes" (default): what writes, every refusal, and reads that need scope `admin`. "all": every other read, too. */
+  /** "changes" (default) records writes, refusals, and reads with scope `admin`. "all" records every other read, too. */
   readonly level?: "changes" | "all";
 }
 
 const defaultRetainMs = 30 * 24 * 60 * 60 * 1000;
-/** Free refusals that are recorded in a second, on average and at once. */
+/** The rate and the burst of recorded refusals that cost their sender nothing (Log-3). */
 const freePerSecond = 10;
 const freeBurst = 100;
 
@@ -48,7 +49,8 @@ export class AuditLog {
   }) {
     const { store, clock, options, warn } = given;
     const { retainMs = defaultRetainMs, level = "changes" } = options;
-    if (!(retainMs > 0)) throw new BoughError("invalid_argument", "audit.retainMs must be more than 0 milliseconds.");
+    if (!(retainMs > 0))
+      throw new BoughError("invalid_argument", "audit.retainMs must be a number of milliseconds > 0.");
     this.#store = store;
     this.#clock = clock;
     this.#level = level;
@@ -57,12 +59,12 @@ export class AuditLog {
     this.#retention = new Retention({ store, clock, retainMs, warn });
   }
 
-  /** Removes what is too old, now and from now on. */
+  /** Starts to delete expired records, now and periodically. */
   begin(): void {
     if (!this.#isClosed) this.#retention.begin();
   }
 
-  /** U1. */
+  /** Log-1. */
   record(attempt: Attempt, status: number): void {
     if (this.#isClosed || !this.#isKept(attempt, status)) return;
     const writer = this.#writer(attempt.identity?.tenant ?? "");
@@ -70,26 +72,26 @@ export class AuditLog {
     else writer.add(recordOf(attempt, status, this.#clock.now()));
   }
 
-  /** A page of a tenant's records; everything that this process answered before is in it. */
+  /** A page of a tenant's records, including every request that this process has answered. */
   async read(tenant: string, query: AuditQuery): Promise<AuditPage> {
     await this.#writers.get(tenant)?.flush();
     return readAudit(auditStore(this.#store, tenant), query);
   }
 
-  /** Writes what waits, as far as the store takes it. */
+  /** Writes pending records, as far as the store accepts them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#retention.stop();
     await Promise.all([...this.#writers.values()].map((writer) => writer.close()));
   }
 
-  #isKept({ action }: Attempt, status: number): boolean {
+  #isKept({ needs }: Attempt, status: number): boolean {
     if (status >= 400) return true;
-    if (action === undefined) return false;
-    return this.#level === "all" || (routes[action] as Route).scope !== "read";
+    if (needs === undefined) return false;
+    return this.#level === "all" || needs.scope !== "read";
   }
 
-  /** U3. */
+  /** Log-3. */
   #isFree({ identity, code }: Attempt): boolean {
     return identity === undefined || code === "rate_limited";
   }

@@ -1,15 +1,15 @@
-// Where audit records are: a namespace for each tenant, in it a session for each day (UTC), its branch main the day's log. All nodes
-// append to the same one. Old days go as a whole.
+// Where audit records are stored: each tenant has a namespace with a session per day (UTC), whose branch main is the day's log. All nodes
+// append to the same one. Expired days are deleted as a whole.
 
 import type { Store } from "../../log/store.ts";
-import { NamespacedStore, namespaceOf } from "../namespace.ts";
+import { NamespacedStore, namespaceOf } from "../../stores/namespaced/index.ts";
 
 const room = "audit";
-/** Metadata by which the days of all tenants are found. */
+/** Metadata that marks the days of all tenants. */
 export const auditMark = { "~audit": "day" };
 
 /**
- * The part of a store that holds a tenant's audit log. That of the tenant "" also has what is no tenant's: requests without a valid
+ * The part of a store that holds a tenant's audit log. That of the tenant "" also has requests without a valid
  * credential.
  */
 export function auditStore(store: Store, tenant: string): Store {

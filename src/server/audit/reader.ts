@@ -1,11 +1,12 @@
-// Reading a tenant's audit log: days one after the other, in either direction, a bounded number of records at a time.
+// Reads a tenant's audit log: day after day, in either direction, a bounded number of records at a time.
 
 import { BoughError } from "../../base/errors.ts";
+import { everySession } from "../../log/every-session.ts";
 import type { ReadOptions, Store, StoredEvent } from "../../log/store.ts";
 import type { AuditPage, AuditQuery, AuditRecord } from "../../wire/index.ts";
 import { type AuditFact, decodeRecord } from "./fact.ts";
 
-/** Records that one page may look at: with a filter that fits little, a page is short and its cursor leads on. */
+/** How many records one page may scan: with a selective filter, a page may be short, and its cursor leads on. */
 const mostScanned = 5000;
 const pageSize = 500;
 
@@ -32,18 +33,13 @@ export async function readAudit(store: Store, query: AuditQuery): Promise<AuditP
       if (record && fits(record, query)) records.push({ id: cursor, ...record } as AuditRecord);
     }
   }
-  // Forwards, more may come; backwards, this is the end.
+  // Forwards, more records may follow later; backwards, this is the end.
   return isForward && cursor !== undefined ? { records, cursor } : { records };
 }
 
 async function daysFrom(store: Store, isForward: boolean, from: string | undefined): Promise<string[]> {
   const days: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSessions({ limit: 500, ...(cursor !== undefined && { cursor }) });
-    days.push(...page.sessions.map(({ id }) => id));
-    cursor = page.cursor;
-  } while (cursor !== undefined);
+  for await (const { id } of everySession(store)) days.push(id);
   days.sort();
   if (!isForward) days.reverse();
   return days.filter((day) => from === undefined || (isForward ? day >= from : day <= from));
@@ -66,7 +62,7 @@ async function* factsOf(
   }
 }
 
-/** Days that are too old are removed at any time. */
+/** Expired days can be deleted at any time. */
 function nothingIfGone(error: unknown): readonly never[] {
   if (BoughError.is(error, "branch_not_found") || BoughError.is(error, "session_not_found")) return [];
   throw error;
@@ -81,6 +77,6 @@ function fits(fact: AuditFact, { session, action, user, outcome }: AuditQuery): 
 
 function positionOf(cursor: string): Position {
   const [, day = "", seq] = /^(\d{4}-\d{2}-\d{2})\.(\d{1,15})$/.exec(cursor) ?? [];
-  if (seq === undefined) throw new BoughError("invalid_argument", "`after` is the id of a record or a cursor.");
+  if (seq === undefined) throw new BoughError("invalid_argument", "`after` must be the id of a record or a cursor.");
   return { day, seq: Number(seq) };
 }

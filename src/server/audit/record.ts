@@ -3,7 +3,7 @@ import { idSchema, type Route, type RouteName, routes } from "../../wire/index.t
 import type { Attempt } from "../attempt.ts";
 import type { AuditFact } from "./fact.ts";
 
-/** What is kept of an attempt: names and outcomes, never what was said. */
+/** The record of an attempt: names and outcomes, never the content of messages. */
 export function recordOf(attempt: Attempt, status: number, at: number): AuditFact {
   const { requestId, transport, address, identity, code } = attempt;
   const action = attempt.action ?? actionOf(attempt);
@@ -23,7 +23,7 @@ export function recordOf(attempt: Attempt, status: number, at: number): AuditFac
   };
 }
 
-/** A path that nothing has checked yet may say anything. */
+/** Sanitises ids of a path that was not validated yet. */
 function idsOf({ scope }: Attempt): Partial<AuditFact> {
   return Object.fromEntries(Object.entries(scope).filter(([, id]) => v.is(idSchema, id)));
 }
@@ -36,7 +36,7 @@ interface Said {
 function detailsOf({ action, body, result }: Attempt): Partial<AuditFact> {
   const { config, answer } = (typeof body === "object" && body !== null ? body : {}) as Said;
   const { runId, id } = (typeof result === "object" && result !== null ? result : {}) as Record<string, unknown>;
-  const isCreated = action !== undefined && (routes[action] as Route).status === 201;
+  const isCreated = action !== undefined && builtIn.get(action)?.status === 201;
   const decision = decisionOf(answer);
   return {
     ...(config?.permissionMode && { mode: config.permissionMode }),
@@ -51,13 +51,16 @@ function decisionOf(answer: Said["answer"]): AuditFact["decision"] {
   return answer?.approved === false ? "denied" : undefined;
 }
 
+/** Built-in routes by action. */
+const builtIn = new Map<string, Route>(Object.entries(routes));
+
 const patterns = (Object.entries(routes) as [RouteName, Route][]).map(([name, { method, path }]) => ({
   name,
   method,
   pattern: new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/:\w+/g, "[^/]+")}$`),
 }));
 
-/** The route that a request was for that did not get as far as one. */
+/** The route of a request that was refused before it was routed. */
 function actionOf({ method, url }: Attempt): RouteName | undefined {
   const { pathname } = new URL(url);
   return patterns.find((each) => each.method === method && each.pattern.test(pathname))?.name;

@@ -1,12 +1,13 @@
-// Retention: days of the audit log, of all tenants, go when their newest record is too old.
+// Retention: deletes days of all tenants' audit logs when their newest record has expired.
 
 import type { Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
+import { everySession } from "../../log/every-session.ts";
 import { auditPrefix } from "../../log/reserved.ts";
 import type { Store } from "../../log/store.ts";
 import { auditMark } from "./place.ts";
 
-/** How often is looked: once in the time that records are kept, within these bounds. */
+/** The interval of checks: the retention time, within these bounds. */
 const leastMs = 1000;
 const mostMs = 60 * 60 * 1000;
 
@@ -41,7 +42,7 @@ export class Retention {
     const { signal } = this.#over;
     while (!signal.aborted) {
       await this.#sweep().catch((error: unknown) => {
-        if (!signal.aborted) warn("Old audit records could not be removed:", error);
+        if (!signal.aborted) warn("Expired audit records could not be deleted:", error);
       });
       await clock.sleep(everyMs, signal);
     }
@@ -50,18 +51,11 @@ export class Retention {
   async #sweep(): Promise<void> {
     const { store, clock, retainMs } = this.#options;
     const activeBefore = clock.now() - retainMs;
-    let cursor: string | undefined;
-    do {
-      const page = await store.listSessions({
-        metadata: auditMark,
-        activeBefore,
-        limit: 500,
-        ...(cursor !== undefined && { cursor }),
-      });
-      // A session of a client may carry the same mark.
-      for (const { id } of page.sessions) if (id.startsWith(auditPrefix)) await this.#remove(id);
-      cursor = page.cursor;
-    } while (cursor !== undefined && !this.#over.signal.aborted);
+    for await (const { id } of everySession(store, { metadata: auditMark, activeBefore })) {
+      if (this.#over.signal.aborted) return;
+      // A client's session may carry the same metadata.
+      if (id.startsWith(auditPrefix)) await this.#remove(id);
+    }
   }
 
   async #remove(sessionId: string): Promise<void> {

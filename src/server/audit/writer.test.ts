@@ -35,7 +35,7 @@ function given(append?: (write: () => ReturnType<Store["append"]>) => ReturnType
 
 const unavailable = () => new BoughError("store_unavailable", "Gone.", { retryable: true });
 
-test("what finds no room while the store is away is counted, and the count is recorded (U2, W1)", async () => {
+test("what finds no room while the store is away is counted, and the count is recorded (Writer-2, Writer-1)", async () => {
   let isAway = true;
   const { writer, add, readAll, warned, clock } = given((write) => (isAway ? Promise.reject(unavailable()) : write()));
   add(1);
@@ -53,7 +53,7 @@ test("what finds no room while the store is away is counted, and the count is re
   expect(lost).toMatchObject([{ lost: 500, reason: "full" }]);
 });
 
-test("a batch whose answer was lost is recorded once (W2)", async () => {
+test("a batch whose answer was lost is recorded once (Writer-2)", async () => {
   let isLost = true;
   const { writer, add, readAll } = given(async (write) => {
     const appended = await write();

@@ -1,6 +1,6 @@
-// AuditWriter: one tenant's records on their way to the store.
-//   W1. What waits is bounded; what finds no room is counted, and the count goes with the next batch.
-//   W2. A batch that failed is written again as it was, to the day it was meant for: the store takes each fact once.
+// AuditWriter: writes one tenant's records to the store.
+//   Writer-1. The queue is bounded; records that don't fit are counted, and the count is written with the next batch.
+//   Writer-2. A failed batch is retried unchanged, to its original day: the store accepts each fact once.
 
 import { alarm, type Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
@@ -11,7 +11,7 @@ import { type AuditFact, encodeRecord } from "./fact.ts";
 import { auditMark, dayOf } from "./place.ts";
 
 const mainBranch = "main";
-/** Records of a tenant that may wait. */
+/** How many records of a tenant may be queued. */
 const room = 2000;
 const batchSize = 200;
 const flushMs = 250;
@@ -27,7 +27,7 @@ export class AuditWriter {
   readonly #clock: Clock;
   readonly #warn: (message: string, error: unknown) => void;
   #waiting: AuditFact[] = [];
-  /** Without room, and beyond the rate of what is free. */
+  /** Records lost because the queue was full, and because of the rate limit (Log-3). */
   #lost = { full: 0, limited: 0 };
   #failed: Batch | undefined;
   #failures = 0;
@@ -42,20 +42,20 @@ export class AuditWriter {
     this.#warn = given.warn;
   }
 
-  /** W1. */
+  /** Writer-1. */
   add(record: AuditFact): void {
     if (this.#waiting.length < room) this.#waiting.push(record);
     else this.#lost.full++;
     this.#flushSoon();
   }
 
-  /** Counts a record that is left out. */
+  /** Counts a lost record. */
   skip(): void {
     this.#lost.limited++;
     this.#flushSoon();
   }
 
-  /** Resolves when all that was handed over before is written, or the store refused. Never rejects. */
+  /** Resolves when all queued records are written, or the store refused them. Never rejects. */
   flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -67,7 +67,7 @@ export class AuditWriter {
     this.#isClosed = true;
     await this.flush();
     const left = this.#waiting.length + (this.#failed?.facts.length ?? 0) + this.#lost.full + this.#lost.limited;
-    if (left > 0) this.#warn(`${left} audit records could not be written.`, undefined);
+    if (left > 0) this.#warn(`${left} audit records could not be written and are lost.`, undefined);
   }
 
   #flushSoon(pauseMs = flushMs): void {
@@ -77,7 +77,7 @@ export class AuditWriter {
 
   async #drain(): Promise<void> {
     try {
-      // Whoever began this holds its promise before it can end.
+      // The caller has stored this promise before it can settle.
       await Promise.resolve();
       for (let batch = this.#next(); batch; batch = this.#next()) {
         this.#failed = batch;
@@ -86,14 +86,14 @@ export class AuditWriter {
         this.#failures = 0;
       }
     } catch (error) {
-      if (this.#failures++ === 0) this.#warn("The audit log could not be written; it is tried again:", error);
+      if (this.#failures++ === 0) this.#warn("The audit log could not be written; retrying:", error);
     } finally {
       this.#work = undefined;
     }
     if (this.#failed) this.#flushSoon(Math.min(flushMs * 2 ** this.#failures, longestPauseMs));
   }
 
-  /** W2. */
+  /** Writer-2. */
   #next(): Batch | undefined {
     if (this.#failed) return this.#failed;
     const at = this.#clock.now();

@@ -1,30 +1,32 @@
 import { BoughError } from "../../base/errors.ts";
 import type { BranchRef } from "../../log/store.ts";
-import { findBranches, findSiblings, holdBranch } from "../../sessions/branches.ts";
+import { branchBody, branchInfoBody, messagesBefore } from "../../sessions/bodies.ts";
+import type { Visibility } from "../../sessions/branch.ts";
+import { findBranches, findSiblings, readBranch } from "../../sessions/branches.ts";
 import type { Context } from "../../sessions/context.ts";
 import { type EventQuery, isSelective, readSelected } from "../../sessions/flow.ts";
 import { readEventPage } from "../../sessions/history.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
-import { branchBody, branchPage } from "../branch-pages.ts";
+import { branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { AnswerRoom, jsonAnswer, messagesAnswer, messagesBefore } from "../pages.ts";
-import { branchInfoBody } from "../pictures.ts";
+import { AnswerRoom, jsonAnswer, messagesAnswer } from "../pages.ts";
 import { Refusal } from "../refusal.ts";
 
-type PageQuery = { limit?: number; cursor?: string };
+type PageQuery = { limit?: number; cursor?: string; visibility?: Visibility };
 
 export const branchHandlers = {
   async listBranches({ tenant, sessionId, query }: Exchange) {
-    return branchPage(await findBranches(tenant.context, sessionId), query as PageQuery);
+    const { visibility, ...page } = query as PageQuery;
+    return branchPage(await findBranches(tenant.context, sessionId, visibility), page);
   },
   async getBranch({ tenant, ref }: Exchange) {
-    return branchBody(await tenant.sessions.getBranch(ref.sessionId, ref.branchId));
+    return branchBody(await tenant.sessions.getBranch(ref));
   },
   async createBranch(exchange: Exchange) {
     await exchange.agent();
     const { tenant, sessionId, body } = exchange;
     const { id } = await tenant.sessions.createBranch(sessionId, body as BranchDetails & { branchId?: string });
-    return branchBody(await tenant.sessions.getBranch(sessionId, id));
+    return branchBody(await tenant.sessions.getBranch({ sessionId, branchId: id }));
   },
   async forkBranch(exchange: Exchange) {
     const { tenant, ref, body } = exchange;
@@ -32,27 +34,28 @@ export const branchHandlers = {
     onePoint([fromMessageId, rest.fromMessageIndex, rest.fromSeq]);
     const agent = await exchange.agent();
     const from = fromMessageId === undefined ? {} : { from: fromMessageId };
-    const { id } = await agent.forkBranch({ ...rest, ...from, ...ref });
-    return branchBody(await tenant.sessions.getBranch(ref.sessionId, id));
+    const { id } = await agent.forkBranch(ref, { ...rest, ...from });
+    return branchBody(await tenant.sessions.getBranch({ sessionId: ref.sessionId, branchId: id }));
   },
   async updateBranch({ tenant, ref, body }: Exchange) {
-    await tenant.sessions.updateBranch(ref.sessionId, ref.branchId, body as BranchPatch);
-    return branchBody(await tenant.sessions.getBranch(ref.sessionId, ref.branchId));
+    await tenant.sessions.updateBranch(ref, body as BranchPatch);
+    return branchBody(await tenant.sessions.getBranch(ref));
   },
   async deleteBranch({ tenant, ref, query, allowRecursiveDelete }: Exchange) {
     const { recursive = false } = query as { recursive?: boolean };
     if (recursive && !allowRecursiveDelete) {
       throw new Refusal("forbidden", "This server does not let clients delete a branch together with its forks.");
     }
-    await tenant.sessions.deleteBranch(ref.sessionId, ref.branchId, { recursive });
+    await tenant.sessions.deleteBranch(ref, { recursive });
     await tenant.feeds.deleted(ref.sessionId);
   },
   async revertBranch({ tenant, ref, body }: Exchange) {
     const { toMessageId, ...rest } = body as Omit<RevertRequest, "to"> & { toMessageId?: string };
     const isSaid = onePoint([toMessageId, rest.toMessageIndex, rest.toSeq]);
-    if (!isSaid) throw new BoughError("invalid_argument", "Say where to go back to.");
+    if (!isSaid)
+      throw new BoughError("invalid_argument", "Give the point to revert to: toMessageId, toMessageIndex or toSeq.");
     const to = toMessageId === undefined ? {} : { to: toMessageId };
-    return branchInfoBody(await tenant.sessions.revertBranch({ ...rest, ...to, ...ref }));
+    return branchInfoBody(await tenant.sessions.revertBranch(ref, { ...rest, ...to }));
   },
   async events({ tenant, ref, query, limits }: Exchange) {
     const page = await readPage(tenant.context, ref, query as EventQuery, limits.answerBytes);
@@ -61,7 +64,7 @@ export const branchHandlers = {
   },
   async messages({ tenant, ref, query, limits }: Exchange) {
     const { last = 200, before } = query as { last?: number; before?: string };
-    const branch = await holdBranch(tenant.context, ref);
+    const branch = await readBranch(tenant.context, ref);
     return messagesAnswer(messagesBefore(ref, branch, before), last, limits);
   },
   async siblings({ tenant, ref, query }: Exchange) {
@@ -70,12 +73,14 @@ export const branchHandlers = {
 };
 
 function readPage(context: Context, ref: BranchRef, query: EventQuery, bytes: number) {
-  return isSelective(query) ? readSelected(context, ref, query) : readEventPage(context, ref, { ...query, bytes });
+  const bounded = { ...query, bytes };
+  return isSelective(query) ? readSelected(context, ref, bounded) : readEventPage(context, ref, bounded);
 }
 
-/** A point is named in one way; whether it is named at all. */
+/** Whether a point is given. Refuses more than one. */
 function onePoint(ways: readonly unknown[]): boolean {
   const said = ways.filter((way) => way !== undefined).length;
-  if (said > 1) throw new BoughError("invalid_argument", "Name the point in one way only.");
+  if (said > 1)
+    throw new BoughError("invalid_argument", "Give only one point: a message id, a message index or a seq.");
   return said === 1;
 }

@@ -1,10 +1,9 @@
 import { refuse } from "../../log/index.ts";
+import { branchBody, branchInfoBody, messagesBefore } from "../../sessions/bodies.ts";
 import type { Checkpoint } from "../../sessions/index.ts";
 import type { CheckpointBody } from "../../wire/index.ts";
-import { branchBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { messagesAnswer, messagesBefore } from "../pages.ts";
-import { branchInfoBody } from "../pictures.ts";
+import { messagesAnswer } from "../pages.ts";
 import { stateAnswer } from "../state-answer.ts";
 
 export const checkpointHandlers = {
@@ -22,7 +21,7 @@ export const checkpointHandlers = {
     const { tenant, ref } = exchange;
     const { last = Number.POSITIVE_INFINITY, before } = exchange.query as { last?: number; before?: string };
     const checkpoint = await find(exchange);
-    const branch = await tenant.sessions.loadBranch(ref.sessionId, ref.branchId, { at: checkpoint.seq });
+    const branch = await tenant.sessions.loadBranch(ref, { at: checkpoint.seq });
     if (before === undefined) return stateAnswer({ branch, active: null }, last, exchange.limits, checkpoint);
     const messages = messagesBefore(ref, branch, before);
     return messagesAnswer(messages, last, exchange.limits);
@@ -31,13 +30,13 @@ export const checkpointHandlers = {
     const { tenant, ref, body } = exchange;
     const agent = await exchange.agent();
     const { seq } = await find(exchange);
-    const { id } = await agent.forkBranch({ ...ref, fromSeq: seq, ...(body as { newBranchId?: string }) });
-    return branchBody(await tenant.sessions.getBranch(ref.sessionId, id));
+    const { id } = await agent.forkBranch(ref, { fromSeq: seq, ...(body as { newBranchId?: string }) });
+    return branchBody(await tenant.sessions.getBranch({ sessionId: ref.sessionId, branchId: id }));
   },
   async revertCheckpoint(exchange: Exchange) {
     const { tenant, ref } = exchange;
     const checkpointId = exchange.param("checkpointId");
-    return branchInfoBody(await tenant.sessions.revertBranch({ ...ref, checkpointId }));
+    return branchInfoBody(await tenant.sessions.revertBranch(ref, { checkpointId }));
   },
 };
 

@@ -1,11 +1,11 @@
 import { BoughError } from "../../base/errors.ts";
+import { contentBody } from "../../sessions/bodies.ts";
 import { readBytes } from "../body.ts";
 import type { HeldBytes } from "../bytes.ts";
 import { downloadBody } from "../download.ts";
 import type { Exchange } from "../exchange.ts";
 import { mediaTypeOf } from "../media-type.ts";
 import { readFormFile } from "../multipart.ts";
-import { contentBody } from "../pictures.ts";
 import { Refusal } from "../refusal.ts";
 
 export const contentHandlers = {
@@ -18,7 +18,7 @@ export const contentHandlers = {
     try {
       const { bytes, name } = await readUpload(exchange, held);
       if (bytes.length === 0) throw new Refusal("invalid_argument", "There is no file in the request.");
-      // What a client says about the type is nobody's evidence.
+      // A client's claim about the type proves nothing.
       const upload = { bytes, mediaType: mediaTypeOf(bytes), ...(name !== undefined && { name }) };
       return contentBody(await tenant.sessions.putContent(ref, upload));
     } finally {
@@ -47,7 +47,7 @@ export const contentHandlers = {
     const { tenant, ref } = exchange;
     const contentId = exchange.param("contentId");
     if (await tenant.sessions.deleteContent(ref, contentId)) return;
-    throw new BoughError("content_not_found", `Branch "${ref.branchId}" has no content "${contentId}" of its own.`, {
+    throw new BoughError("content_not_found", `Branch "${ref.branchId}" does not own content "${contentId}".`, {
       data: { ...ref, contentId },
     });
   },
@@ -66,14 +66,14 @@ async function readUpload(
   return { bytes: file.bytes, ...named(file.fileName) };
 }
 
-/** Controls, directions and what has no width: they make a name look like another ("\u202egnp.exe"). */
+/** Control, direction and zero-width characters: they make a name look like another ("\u202egnp.exe"). */
 const notInNames =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
   /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]/gu;
-/** Of a name, what is looked at. */
+/** How many characters of a name are used. */
 const nameLength = 1024;
 
-/** A name is shown, never a path; nothing when nothing of it can be shown. */
+/** A file name without its path; undefined if nothing of it can be shown. */
 function named(given: string): { name?: string } {
   const last = given.slice(-nameLength).split(/[/\\]/).at(-1)!.replace(notInNames, "");
   const name = [...last].slice(0, 255).join("");
@@ -88,6 +88,6 @@ function decodeName(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
   } catch {
-    throw new Refusal("invalid_argument", "The file name is not valid.");
+    throw new Refusal("invalid_argument", "The file name in the `x-filename` header is not valid.");
   }
 }

@@ -10,7 +10,7 @@ import { liveHandlers } from "./live.ts";
 import { runHandlers } from "./runs.ts";
 import { sessionHandlers } from "./sessions.ts";
 
-/** One for every route of the table. */
+/** A handler for every route of the table. */
 export const handlers: Readonly<Record<RouteName, Handler>> = {
   health: () => ({ status: "ok" }),
   async ready({ tenant }: Exchange) {
@@ -26,7 +26,7 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
   ...liveHandlers,
   ...agentHandlers,
   audit({ audit, identity, query }: Exchange) {
-    if (!audit) throw new Refusal("route_not_found", "This server keeps no audit log.");
+    if (!audit) throw new Refusal("route_not_found", "This server has no audit log.");
     return audit.read(identity.tenant, query as AuditQuery);
   },
 };

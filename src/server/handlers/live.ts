@@ -19,20 +19,20 @@ export const liveHandlers = {
       throw error;
     }
   },
-  /** Reached only without an upgrade: the socket itself is taken over before this. */
+  /** Called only without an upgrade: sockets are handled earlier. */
   async socket(exchange: Exchange): Promise<never> {
     await exchange.agent();
     await needBranch(exchange.tenant.context.store, exchange.ref);
-    throw new Refusal("invalid_argument", "This route is a WebSocket.");
+    throw new Refusal("invalid_argument", "This route needs a WebSocket upgrade.");
   },
 };
 
-/** `after` goes before `Last-Event-ID`; without either, everything. */
+/** `after` takes precedence over `Last-Event-ID`; without either, everything is sent. */
 export function cursorOf({ query, request }: Exchange): number {
   const { after } = query as { after?: number };
   if (after !== undefined) return after;
   const last = request.headers.get("last-event-id");
   if (last === null || last === "") return 0;
-  if (!/^\d{1,15}$/.test(last)) throw new BoughError("invalid_argument", "Last-Event-ID is not a cursor.");
+  if (!/^\d{1,15}$/.test(last)) throw new BoughError("invalid_argument", "Last-Event-ID must be a cursor.");
   return Number(last);
 }

@@ -1,8 +1,8 @@
-import { setImmediate } from "node:timers/promises";
 import type { Agent } from "../../agent/index.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { Message } from "../../events/index.ts";
-import { holdBranch } from "../../sessions/branches.ts";
+import { momentOf, runsBody } from "../../sessions/bodies.ts";
+import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
 import type {
   ContextUsageBody,
@@ -13,8 +13,8 @@ import type {
   RunBody,
 } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
+import { breathe } from "../breathe.ts";
 import type { Exchange } from "../exchange.ts";
-import { momentOf, runsBody } from "../pictures.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 import { stateAnswer } from "../state-answer.ts";
@@ -52,7 +52,7 @@ export const runHandlers = {
   },
   async contextUsage(exchange: Exchange): Promise<ContextUsageBody> {
     await exchange.agent();
-    const branch = await holdBranch(exchange.tenant.context, exchange.ref);
+    const branch = await readBranch(exchange.tenant.context, exchange.ref);
     const messages = branch.transcript();
     const usage = branch.turns.at(-1)?.usage as JsonObject | undefined;
     return {
@@ -67,7 +67,8 @@ export const runHandlers = {
 export async function submit(exchange: Exchange, identity: Identity, body: InputBody, key: string | undefined) {
   const agent = await exchange.agent();
   const { tenant, ref } = exchange;
-  return tenant.submissions.submit({ agent, ref, body, identity, ...(key !== undefined && { key }) });
+  const agentId = exchange.param("agentId");
+  return tenant.submissions.submit({ agent, agentId, ref, body, identity, ...(key !== undefined && { key }) });
 }
 
 export async function interrupt(exchange: Exchange, body: InterruptBody) {
@@ -81,7 +82,7 @@ export async function respond(
 ): Promise<ResponseAnswer> {
   const asked = await exchange.agent();
   const { ref, tenant } = exchange;
-  const { interactions, uncommittedTurn } = await holdBranch(tenant.context, ref);
+  const { interactions, uncommittedTurn } = await readBranch(tenant.context, ref);
   const kind = interactions.find(({ id }) => id === interactionId)?.kind;
   if (kind !== undefined) needScope(identity, scopeToAnswer(kind));
   // What opens in this very moment may need the scope that is missing.
@@ -97,29 +98,29 @@ export async function respond(
 
 const answerScopes = ["approve", "run"] as const;
 
-/** The result of a client's tool is the client's own; every other answer is a decision about the run. */
+/** The scope of an answer: results of client tools need `run`; every other answer is a decision and needs `approve`. */
 function scopeToAnswer(kind: string): (typeof answerScopes)[number] {
   return kind === "client-tool" ? "run" : "approve";
 }
 
-/** A turn goes on with the agent that it began with, whichever was asked; with that one, when its own is gone. */
+/** A turn continues with the agent that started it; if that no longer exists, with the requested one. */
 async function agentOf(tenant: Tenant, agentId: string | undefined, asked: Agent): Promise<Agent> {
   if (agentId === undefined || agentId === asked.id) return asked;
-  return tenant.agent(agentId).catch((error: unknown) => {
-    if (error instanceof Refusal) return asked;
+  return tenant.agents.get(agentId).catch((error: unknown) => {
+    if (error instanceof Refusal && error.problem.code === "agent_not_found") return asked;
     throw error;
   });
 }
 
-/** Others have their turn after so many messages. */
+/** Yields to other tasks after this many messages. */
 const breathAt = 1000;
 
-/** The texts of messages, of calls and of results; nothing is written for it, however long they are. */
+/** The number of characters of messages, calls and results, counted without building a string. */
 async function countCharacters(messages: readonly Message[]): Promise<number> {
   let sum = 0;
   for (const [i, { content }] of messages.entries()) {
     sum += charactersIn(content as Json);
-    if (i % breathAt === breathAt - 1) await setImmediate();
+    if (i % breathAt === breathAt - 1) await breathe();
   }
   return sum;
 }

@@ -1,12 +1,13 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { SessionQuery } from "../../log/store.ts";
+import { sessionBody } from "../../sessions/bodies.ts";
+import type { Visibility } from "../../sessions/branch.ts";
 import { findBranches } from "../../sessions/branches.ts";
 import type { InteractionQuery } from "../../sessions/index.ts";
 import type { InteractionListBody, PermissionBody } from "../../wire/index.ts";
 import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
 import { AnswerRoom, jsonAnswer } from "../pages.ts";
-import { sessionBody } from "../pictures.ts";
 
 export const sessionHandlers = {
   async createSession({ tenant, body }: Exchange) {
@@ -17,6 +18,10 @@ export const sessionHandlers = {
   searchSessions: (exchange: Exchange) => list(exchange, exchange.body as SessionQuery),
   async getSession({ tenant, sessionId }: Exchange) {
     return sessionBody(await tenant.sessions.getSession(sessionId));
+  },
+  async ensureSession({ tenant, sessionId, body }: Exchange) {
+    const { metadata } = body as { metadata?: JsonObject };
+    return sessionBody(await tenant.sessions.ensureSession(sessionId, metadata ? { metadata } : {}));
   },
   async updateSession({ tenant, sessionId, body }: Exchange) {
     return sessionBody(await tenant.sessions.updateSession(sessionId, body as { metadata: JsonObject }));
@@ -35,8 +40,9 @@ export const sessionHandlers = {
   },
   listInteractions: ({ tenant, query }: Exchange): Promise<InteractionListBody> =>
     tenant.sessions.listInteractions(query as InteractionQuery),
-  async tree({ tenant, sessionId }: Exchange) {
-    return { branches: treeBody(await findBranches(tenant.context, sessionId)) };
+  async tree({ tenant, sessionId, query }: Exchange) {
+    const { visibility } = query as { visibility?: Visibility };
+    return { branches: treeBody(await findBranches(tenant.context, sessionId, visibility)) };
   },
 };
 
@@ -44,7 +50,7 @@ async function list({ tenant, limits }: Exchange, query: SessionQuery): Promise<
   const { sessions, cursor } = await tenant.sessions.listSessions(query);
   const texts = await new AnswerRoom(limits.answerBytes).first(sessions.map(sessionBody));
   if (texts.length === sessions.length) return jsonAnswer({ sessions: texts }, { cursor });
-  // Only the store knows the cursor behind the last one that fits: it is asked for a page that ends there.
+  // Only the store knows the cursor after the last session that fits, so a page that ends there is read.
   const fitting = await tenant.sessions.listSessions({ ...query, limit: texts.length });
   return jsonAnswer({}, { sessions: fitting.sessions.map(sessionBody), cursor: fitting.cursor });
 }

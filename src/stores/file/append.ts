@@ -15,6 +15,7 @@ import { idsOf, readOwn } from "./own-log.ts";
 import { claimSlot, dropClaim } from "./runs.ts";
 import type { Sessions } from "./sessions.ts";
 import type { BranchState } from "./state.ts";
+import { settle, uncommittedOf } from "./uncommitted.ts";
 
 export function append(
   sessions: Sessions,
@@ -38,7 +39,8 @@ export function append(
   const { first, last, repeated } = decideAppend({ ref, seq, epoch, header, find }, events, options);
   if (repeated) return { first, last, ...repeatedClaim(session.claims.get(ref.branchId), options.claim) };
   events.forEach(checkEventId);
-  const claim = options.claim && claimSlot(sessions, session, ref, options.claim, ticket, change);
+  const uncommitted = uncommittedOf(branch);
+  const claim = options.claim && claimSlot(sessions, branch, options.claim, ticket, change);
   if (options.release) dropClaim(sessions, session, ref.branchId, change);
   const now = sessions.clock.now();
   const before = { record: branch.record, end: log.end };
@@ -52,9 +54,10 @@ export function append(
     branch.record = before.record;
     log.reset(before.end);
   });
+  if (options.claim || options.release || options.header) settle(branch, uncommitted, change);
   change.done.push(() => sessions.watchers.tell(ref));
   sessions.touch(session, now, change);
-  sessions.grow(branch);
+  sessions.branchFiles.note(branch);
   return { first, last, ...(claim && { claim }) };
 }
 

@@ -1,11 +1,11 @@
 // BranchLog: one branch's events.jsonl. Owns where its facts lie; what they mean for the branch (header, activity) it
-// hands to whoever loads it.
+// hands to the loader.
 //
-//   L1. The lines are numbered without gaps: the beginning at the fork point, then one fact after the other.
-//   L2. A batch is one stretch of lines; the log's end (`end`) is always the end of a batch.
-//   L3. What is read was verified: checksum, number and batch of every line, and the checksums from the point where reading
+//   BranchLog-1. The lines are numbered without gaps: the beginning at the fork point, then one fact after the other.
+//   BranchLog-2. A batch is one stretch of lines; the log's end (`end`) is always the end of a batch.
+//   BranchLog-3. What is read was verified: checksum, number and batch of every line, and the checksums from the point where reading
 //       started; a flaw is thrown, never returned as data.
-//   L4. A point of the index is the start of a line, its number and the checksum before it; reading starts at one.
+//   BranchLog-4. A point of the index is the start of a line, its number and the checksum before it; reading starts at one.
 
 import type { JsonObject } from "../../base/json.ts";
 import type { NewEvent, StoredEvent } from "../../log/index.ts";
@@ -24,7 +24,7 @@ export interface LogEnd extends LogPoint {
 }
 
 /** How far apart the points of the index are. */
-export const pointSpacing = 32 * 1024;
+const pointSpacing = 32 * 1024;
 
 export class BranchLog {
   readonly path: string;

@@ -1,5 +1,12 @@
 import { BoughError } from "../../base/errors.ts";
-import { type BranchRecord, type BranchRef, type NewBranch, refuse, withDescendants } from "../../log/index.ts";
+import {
+  type BranchRecord,
+  type BranchRef,
+  type DeleteOptions,
+  decideDelete,
+  type NewBranch,
+  refuse,
+} from "../../log/index.ts";
 import { checkFirstFacts, remember } from "./append.ts";
 import { BranchLog } from "./branch-log.ts";
 import type { Change } from "./change.ts";
@@ -12,6 +19,7 @@ import { refuseDamaged } from "./own-log.ts";
 import { dropClaim, refuseLive } from "./runs.ts";
 import type { Sessions } from "./sessions.ts";
 import type { BranchState, SessionState } from "./state.ts";
+import { removeUncommitted, settle } from "./uncommitted.ts";
 
 type Parent = { readonly branchId: string; readonly seq: number };
 
@@ -54,40 +62,35 @@ export function createBranchIn(
   const record = { ...ref, createdAt: now, activeAt: now, seq: log.end.seq - 1, ...(parent && { parent }), header };
   const branch = newBranch(session, name, path, log, { record, order });
   branch.ids = new Map();
+  branch.segments = new Map();
   remember(branch, events, (parent?.seq ?? 0) + 1, change);
   change.operations.push({ kind: "append", path: log.path, at: 0, bytes });
   session.branchNames.set(name, input.id);
   session.branches.set(input.id, branch);
-  sessions.grow(branch);
+  settle(branch, {}, change);
+  sessions.branchFiles.begin(branch, change);
   sessions.noteOpen(record);
   change.undo.push(() => {
     session.branchNames.delete(name);
     session.branches.delete(input.id);
-    sessions.shed(branch);
+    sessions.branchFiles.forget(branch);
   });
   return branch;
 }
 
-/** Returns the ids removed, parents before children. */
+/** Returns the ids removed, oldest first. */
 export function deleteBranch(
   sessions: Sessions,
   ref: BranchRef,
-  options: { recursive?: boolean },
+  options: DeleteOptions,
   change: Change,
 ): readonly string[] {
   const session = sessions.find(ref.sessionId);
   if (!session?.branchNames.has(nameOf(ref.branchId))) throw refuse.branchNotFound(ref);
   const records = branchesOf(sessions, session).map((branch) => branch.record);
-  const found = withDescendants(records, ref.branchId).map((record) => record.branchId);
+  const found = decideDelete(records, ref, options).map((record) => record.branchId);
   // A branch of which nothing can be read is in no list; it can still be deleted.
-  const doomed = found.length > 0 ? found : [ref.branchId];
-  if (doomed.length > 1 && !options.recursive) {
-    const children = records.filter((each) => each.parent?.branchId === ref.branchId);
-    throw refuse.branchHasChildren(
-      ref,
-      children.map((each) => each.branchId),
-    );
-  }
+  const doomed = found.includes(ref.branchId) ? found : [ref.branchId, ...found];
   const now = sessions.clock.now();
   refuseLive(
     doomed.flatMap((id) => session.claims.get(id) ?? []),
@@ -104,12 +107,13 @@ function removeBranch(sessions: Sessions, session: SessionState, branchId: strin
   const branch = session.branches.get(branchId);
   session.branchNames.delete(name);
   session.branches.delete(branchId);
-  if (branch) sessions.shed(branch);
+  if (branch) sessions.branchFiles.forget(branch);
   change.undo.push(() => {
     session.branchNames.set(name, branch && branchId);
     if (branch) session.branches.set(branchId, branch);
   });
   dropClaim(sessions, session, branchId, change);
+  removeUncommitted(session, branchId, change);
   change.removeTree(`${inSession.branches(session.path)}/${name}`);
   change.done.push(() => sessions.watchers.tell({ sessionId: session.record.id, branchId }));
 }
@@ -133,7 +137,7 @@ function tryLoad(sessions: Sessions, session: SessionState, name: string): void 
 
 const loadAtOnce = 256;
 
-/** Loads the branches of a session bit by bit, so that many of them don't hold everybody up. */
+/** Loads the branches of a session bit by bit, so that many of them don't block other operations. */
 export async function warmBranches(sessions: Sessions, sessionId: string): Promise<void> {
   const unknown = [...(sessions.find(sessionId)?.branchNames ?? [])].filter(([, branchId]) => branchId === undefined);
   for (const [i, [name]] of unknown.entries()) {

@@ -30,7 +30,7 @@ export class Change {
     this.operations.push({ kind: "write", path, bytes });
   }
 
-  /** Writes a file that comes and goes (disk.ts, D5); there may be none in its place. */
+  /** Writes a file that comes and goes (disk.ts, Disk-5); there may be none in its place. */
   writeLater(path: string, bytes: Uint8Array): void {
     this.operations.push({ kind: "write", path, bytes, later: true });
   }
@@ -53,7 +53,7 @@ export class Change {
     );
   }
 
-  /** Puts the operation off until the path may be used again (commit.ts, C5). */
+  /** Puts the operation off until the path may be used again (commit.ts, FileCommit-5). */
   needs(path: string): void {
     if (this.#isRemoved(path)) throw new PathHeld();
   }

@@ -1,14 +1,14 @@
 // Committer: the only way anything is changed. Takes all operations that are waiting, decides them in order, makes them
 // durable with one write and one sync of the redo log, applies them to the files, and only then answers.
 //
-//   C1. Nothing is answered, applied or seen by a reader before it is on the disk.
-//   C2. Operations are decided in the order they came; each sees what those before it decided, also in its own group.
-//   C3. A refusal undoes and rejects its own operation only.
-//   C4. The first failure of a write or a sync is the last write: everything not answered is undone in memory and rejected,
+//   FileCommit-1. Nothing is answered, applied or seen by a reader before it is on the disk.
+//   FileCommit-2. Operations are decided in the order they came; each sees what those before it decided, also in its own group.
+//   FileCommit-3. A refusal undoes and rejects its own operation only.
+//   FileCommit-4. The first failure of a write or a sync is the last write: everything not answered is undone in memory and rejected,
 //       and so is whatever comes later, until the directory is opened again. Reading goes on.
-//   C5. A path whose removal is still in the redo log is not used again: replaying the removal would remove its successor.
+//   FileCommit-5. A path whose removal is still in the redo log is not used again: replaying the removal would remove its successor.
 //       The operation that wants it waits for a checkpoint.
-//   C6. While a checkpoint makes what lies behind it durable, groups go on into a new file of the redo log.
+//   FileCommit-6. While a checkpoint makes what lies behind it durable, groups go on into a new file of the redo log.
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -32,8 +32,8 @@ interface Decided extends Omit<Waiting, "decide"> {
 }
 
 export interface CommitOptions {
-  /** Puts what only memory knows (snapshots, activity times) into a change, before a file of the redo log goes. */
-  readonly snapshot: (change: Change, how: { everything: boolean }) => void;
+  /** Puts what only memory knows (branch documents, activity times) into a change, before a file of the redo log goes. */
+  readonly snapshot: (change: Change) => void;
   /** Runs after a checkpoint, while nothing is in flight. */
   readonly afterCheckpoint: () => void;
 }
@@ -72,18 +72,26 @@ export class Committer {
     return this.#enqueue(decide, (waiting) => this.#queue.push(waiting));
   }
 
-  /** Runs a synchronous look at memory while all of it is durable (C1). */
+  /** Runs a synchronous look at memory while all of it is durable (FileCommit-1). */
   async look<T>(see: () => T): Promise<T> {
     while (this.#flight) await this.#flight;
     if (this.#closed) throw refuse.closed();
     return see();
   }
 
-  /** Makes everything done so far durable outside the redo log. With `everything`, all snapshots are written too. */
-  async checkpoint(how: { everything: boolean } = { everything: false }): Promise<void> {
+  /** Runs a synchronous stretch that writes outside the redo log, while all of memory is durable and writing goes on (FileCommit-4). */
+  whenDurable(write: () => void): Promise<void> {
+    return this.look(() => {
+      if (this.#failure) throw this.#failure;
+      write();
+    });
+  }
+
+  /** Makes everything done so far durable outside the redo log. */
+  async checkpoint(): Promise<void> {
     while (this.#checkpoint) await this.#checkpoint;
     if (this.#failure) throw this.#failure;
-    this.#checkpoint = this.#runCheckpoint(how)
+    this.#checkpoint = this.#runCheckpoint()
       .catch((error) => void this.fail(error))
       .finally(() => {
         this.#checkpoint = undefined;
@@ -101,7 +109,7 @@ export class Committer {
       while (this.#draining || this.#checkpoint) await (this.#draining ?? this.#checkpoint);
       // The first may leave snapshots in the redo log; the second leaves nothing.
       while (!this.#failure && (!this.#wal.isEmpty || this.#disk.dirtyCount > 0)) {
-        await this.checkpoint({ everything: true });
+        await this.checkpoint();
         while (this.#draining) await this.#draining;
       }
     } catch (error) {
@@ -128,7 +136,7 @@ export class Committer {
   }
 
   async #drain(): Promise<void> {
-    // Whoever is ready at the same time shares the group: those answered a moment ago, too.
+    // Operations that are ready at the same time share the group, including those of callers answered a moment ago.
     for (await breathe(); this.#queue.length > 0; await breathe()) {
       if (this.#identity.isLow) await this.#renew().catch((error) => this.fail(error));
       const group = this.#decideGroup();
@@ -222,14 +230,13 @@ export class Committer {
     );
   }
 
-  async #runCheckpoint(how: { everything: boolean }): Promise<void> {
+  async #runCheckpoint(): Promise<void> {
     while (this.#flight) await this.#flight;
     failpoint("file.checkpoint.before");
     this.#wal.seal();
     const dirty = this.#disk.takeDirty();
     this.#sealed = dirty;
-    const snapshot = (change: Change) => this.#options.snapshot(change, how);
-    const snapshotted = this.#enqueue(snapshot, (waiting) => this.#queue.unshift(waiting));
+    const snapshotted = this.#enqueue(this.#options.snapshot, (waiting) => this.#queue.unshift(waiting));
     await Promise.all([snapshotted, syncAll(this.#disk, dirty)]);
     failpoint("file.checkpoint.synced");
     await this.#wal.dropSealed();
@@ -239,14 +246,14 @@ export class Committer {
     this.#options.afterCheckpoint();
   }
 
-  /** Ends all writing (C4); returns the error that everybody gets from now on. */
+  /** Ends all writing (FileCommit-4); returns the error that every later operation gets. */
   fail(error: unknown): BoughError {
     if (BoughError.is(error, "store_unavailable")) this.#failure ??= error;
     if (!this.#failure) {
       const reason = errnoOf(error) ?? "unknown";
       this.#failure = new BoughError(
         "store_read_only",
-        `The store in ${this.#disk.base} takes no more writes after an error (${reason}); open it again to go on.`,
+        `The store in ${this.#disk.base} stopped accepting writes after an error (${reason}); reopen it to continue.`,
         { cause: error, data: { reason, path: this.#disk.base } },
       );
     }

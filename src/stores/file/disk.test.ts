@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Disk } from "./disk.ts";
 import { nodeFiles } from "./node-files.ts";
 
-test("a file that is not in its place yet is listed and read without writing, also when the disk is full (D5)", () => {
+test("a file that is not in its place yet is listed and read without writing, also when the disk is full (Disk-5)", () => {
   const base = mkdtempSync(join(tmpdir(), "bough-disk-"));
   const full = () => {
     throw Object.assign(new Error("full"), { code: "ENOSPC" });
@@ -24,7 +24,7 @@ test("a file that is not in its place yet is listed and read without writing, al
   expect(disk.list("s/claims")).toEqual([]);
 });
 
-test("a file gets into its place when it has stayed a moment, not when others have (D5)", () => {
+test("a file gets into its place when it has stayed a moment, not when others have (Disk-5)", () => {
   vi.useFakeTimers();
   const base = mkdtempSync(join(tmpdir(), "bough-disk-"));
   const disk = new Disk(nodeFiles, base);

@@ -1,12 +1,12 @@
 // Disk: the store's directory as the rest of the store sees it. Applies file operations, reads, and knows what is not on
 // the disk yet. Does not decide what is written (operations do) nor when it is made durable (commit and checkpoint do).
 //
-//   D1. Every path below is relative to the store's directory.
-//   D2. A file or directory changed here is in `dirty` until a checkpoint took it: none is forgotten.
-//   D3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
+//   Disk-1. Every path below is relative to the store's directory.
+//   Disk-2. A file or directory changed here is in `dirty` until a checkpoint took it: none is forgotten.
+//   Disk-3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
 //       close.
-//   D4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
-//   D5. A file that is written `later` is in the redo log at once and in its place once it has stayed a moment, or at the
+//   Disk-4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
+//   Disk-5. A file that is written `later` is in the redo log at once and in its place once it has stayed a moment, or at the
 //       checkpoint: one that comes and goes with a turn should not cost the making and removing of a file.
 
 import { dirname } from "node:path";
@@ -34,7 +34,7 @@ export type FileOperation =
 export interface Dirty {
   readonly files: Set<string>;
   readonly directories: Set<string>;
-  /** What was removed: these paths may not be used again before a checkpoint (see commit.ts, C5). */
+  /** What was removed: these paths may not be used again before a checkpoint (see commit.ts, FileCommit-5). */
   readonly removed: Set<string>;
   /** Files that got a second name, by that name. */
   readonly linked: Map<string, string>;
@@ -50,7 +50,7 @@ export class Disk {
   readonly #handles = new Map<string, number>();
   /** First names that may not go yet. */
   readonly #linked = new Set<string>();
-  /** Files that are not in their place yet (D5). */
+  /** Files that are not in their place yet (Disk-5). */
   readonly #later = new Map<string, { readonly bytes: Uint8Array; stayed: boolean }>();
   #soon: NodeJS.Timeout | undefined;
   #dirty: Dirty = nothingDirty();
@@ -118,7 +118,7 @@ export class Disk {
     }
   }
 
-  /** The names in a directory, also of what is not in its place yet (D5): who only looks must not meet a full disk. */
+  /** The names in a directory, also of what is not in its place yet (Disk-5): who only looks must not meet a full disk. */
   list(path: string): string[] {
     const names = this.#listInPlace(path);
     for (const later of this.#later.keys()) {
@@ -254,7 +254,7 @@ export class Disk {
     }
   }
 
-  /** A first name that is not there was dropped when the second was safe (D4). */
+  /** A first name that is not there was dropped when the second was safe (Disk-4). */
   #link(from: string, to: string): void {
     this.ensureDirectory(dirname(to));
     const [source, target] = [this.absolute(from), this.absolute(to)];
@@ -378,7 +378,7 @@ export class Disk {
     if (reason === undefined || reason === "ENOENT" || BoughError.is(error)) return error;
     const isBusy = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"].includes(reason);
     const where = this.absolute(path);
-    return new BoughError(isBusy ? "store_busy" : "store_corrupt", `${where} can't be read (${reason}).`, {
+    return new BoughError(isBusy ? "store_busy" : "store_corrupt", `Can't read ${where} (${reason}).`, {
       data: { path: where, reason },
       retryable: isBusy,
       cause: error,

@@ -1,5 +1,5 @@
 /**
- * What the file store asks of a file system. Every durable step goes through here, so that a test can fail, shorten or
+ * The file system as the file store uses it. Every durable step goes through here, so that a test can fail, shorten or
  * count any of them. Paths are absolute. Errors carry `code` as Node's do.
  *
  * Reads and writes are synchronous: they touch the page cache, which takes microseconds, and a trip to the thread pool
@@ -39,7 +39,7 @@ export interface Files {
   removeTree(path: string): Promise<void>;
   /** Resolves when the directory's entries are on the disk. */
   syncDirectory(path: string): Promise<void>;
-  /** Takes the lock that the kernel holds for this process; undefined when somebody else has it. */
+  /** Takes the kernel's lock for this process; undefined if another process has it. */
   lock(path: string): Promise<(() => void) | undefined>;
 }
 

@@ -1,8 +1,8 @@
 // Identity: bough.json. Says which format the directory has, and gives out tickets: numbers that only grow, across
 // restarts too, without a sync for each.
 //
-//   I1. A ticket is generation × 2^24 + a count; a generation is on the disk before its first ticket is given.
-//   I2. Every process that writes takes a new generation before it does, so no ticket is given twice. Reading takes none:
+//   Identity-1. A ticket is generation × 2^24 + a count; a generation is on the disk before its first ticket is given.
+//   Identity-2. Every process that writes takes a new generation before it does, so no ticket is given twice. Reading takes none:
 //       it should not cost a sync.
 
 import { BoughError } from "../../base/errors.ts";
@@ -29,7 +29,7 @@ export class Identity {
     this.#generation = generation;
   }
 
-  /** `store_too_new`, `store_corrupt`. */
+  /** `store_too_new`, `store_unsupported`, `store_corrupt`. */
   static async open(disk: Disk): Promise<Identity> {
     const generation = readGeneration(disk);
     const identity = new Identity(disk, generation);
@@ -42,7 +42,7 @@ export class Identity {
   }
 
   next(): number {
-    if (this.#given === perGeneration) throw new Error("A ticket was asked for before a generation was taken.");
+    if (this.#given === perGeneration) throw new Error("A ticket was requested before a generation was taken.");
     return this.#generation * perGeneration + this.#given++;
   }
 
@@ -71,7 +71,14 @@ function readGeneration(disk: Disk): number {
   if (document.format > formatVersion) {
     throw new BoughError(
       "store_too_new",
-      `The store in ${disk.base} has format ${document.format}; this version of Bough knows ${formatVersion}.`,
+      `The store in ${disk.base} has format ${document.format}; this version of Bough supports ${formatVersion}.`,
+      { data: { path: disk.base, format: document.format, known: formatVersion } },
+    );
+  }
+  if (document.format < formatVersion) {
+    throw new BoughError(
+      "store_unsupported",
+      `The store in ${disk.base} has format ${document.format}, written before Bough's first release; this version reads and writes format ${formatVersion}. Nothing was changed. Copy its sessions with the version that wrote it, or choose another directory.`,
       { data: { path: disk.base, format: document.format, known: formatVersion } },
     );
   }

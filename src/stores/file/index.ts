@@ -12,9 +12,9 @@ import { FileStore } from "./store.ts";
 
 export type { Files } from "./files.ts";
 
-/** What `fileStore` can be told. */
+/** Options of `fileStore`. */
 export interface FileStoreOptions {
-  /** Where time comes from (default: the system's). */
+  /** The clock (default: the system's). */
   readonly clock?: Clock;
   /** The file system (default: this machine's). */
   readonly files?: Files;
@@ -22,8 +22,8 @@ export interface FileStoreOptions {
 
 /**
  * Opens, or creates, a store in a directory: readable files, safe against process death and power loss, owned by one
- * process at a time. `store_locked` when another has it, `store_too_new` when a newer version wrote it, `store_unsupported`
- * when another user could change what is in the directory.
+ * process at a time. `store_locked` if another process has it open, `store_too_new` if a newer version wrote it,
+ * `store_unsupported` if its format is older than the first release, or if another user could change the directory.
  */
 export async function fileStore(directory: string, options: FileStoreOptions = {}): Promise<Store> {
   const { clock = systemClock, files = nodeFiles } = options;
@@ -54,7 +54,11 @@ async function open(disk: Disk, clock: Clock, unlock: () => void): Promise<Store
 }
 
 function locked(path: string): BoughError {
-  return new BoughError("store_locked", `The store in ${path} is open elsewhere; one process owns it at a time.`, {
-    data: { path },
-  });
+  return new BoughError(
+    "store_locked",
+    `The store in ${path} is already open; only one process can open it at a time.`,
+    {
+      data: { path },
+    },
+  );
 }

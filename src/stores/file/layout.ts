@@ -8,13 +8,17 @@
 //   sessions/{session}/session.json        metadata, state, version, last activity
 //                      content.jsonl       which branch refers to which content
 //                      assets/{sha256}     the bytes of content
-//                      uncommitted/{branch}.json     the claim of its run slot, while there is one
-//                      branches/{branch}/events.jsonl          the log: one checksummed line a fact
-//                                        branch.json           a snapshot of header and index, so that no load reads it all
+//                      uncommitted/{branch}.json     while a turn is open or its run slot is held: that turn, who holds it
+//                      branches/{branch}/events.jsonl          the log: a line a fact
+//                                        branch.json           the header, where the messages are, and an index of the log
 //                                        checkpoints.jsonl
-//                                        segments/{to}-{crc}.jsonl
+//                                        segments/{to}-{crc}.jsonl   messages, ready to be loaded
+//
+// A .json file is one JSON object (seal.ts), a .jsonl file has one JSON value a line (lines.ts). Only the redo log has a form
+// of its own.
 
-export const formatVersion = 1;
+/** 1 had logs of tab-separated columns; no release wrote it. */
+export const formatVersion = 2;
 
 export const paths = {
   identity: "bough.json",
@@ -31,22 +35,25 @@ export const paths = {
 export const standingDirectories = [paths.wal, paths.sessions, paths.incoming, paths.trash];
 
 export const contentFile = "content.jsonl";
-export const claimsDirectory = "uncommitted";
+export const uncommittedDirectory = "uncommitted";
 
 export const inSession = {
   document: (session: string) => `${session}/session.json`,
   branches: (session: string) => `${session}/branches`,
   content: (session: string) => `${session}/${contentFile}`,
   assets: (session: string) => `${session}/assets`,
-  claims: (session: string) => `${session}/${claimsDirectory}`,
-  claim: (session: string, branchName: string) => `${session}/${claimsDirectory}/${branchName}.json`,
+  uncommitted: (session: string) => `${session}/${uncommittedDirectory}`,
+  uncommittedOf: (session: string, branchName: string) => `${session}/${uncommittedDirectory}/${branchName}.json`,
 };
 
+export const logFile = "events.jsonl";
+export const segmentsDirectory = "segments";
+
 export const inBranch = {
-  snapshot: (branch: string) => `${branch}/branch.json`,
-  log: (branch: string) => `${branch}/events.jsonl`,
+  document: (branch: string) => `${branch}/branch.json`,
+  log: (branch: string) => `${branch}/${logFile}`,
   checkpoints: (branch: string) => `${branch}/checkpoints.jsonl`,
-  segments: (branch: string) => `${branch}/segments`,
+  segments: (branch: string) => `${branch}/${segmentsDirectory}`,
 };
 
 export const temporarySuffix = ".tmp";

@@ -1,11 +1,15 @@
-// Checksummed lines: `checksum TAB body`. A checksum covers the body and is seeded with the line's before, so a line that
-// was changed, dropped, moved or put in from elsewhere is found out. Bodies never contain a line feed.
+// Checksummed lines of JSON Lines: each line is an object whose last member is its checksum, `,"crc":"0a1b2c3d"}`. The
+// checksum is the CRC-32 of the bytes before that member and is seeded with the checksum of the line before, so a line that
+// was changed, dropped, moved or inserted is detected. It is last because then neither writing nor verifying a line takes
+// any parsing: the checksum covers a prefix, and its own length is fixed. A body is an object's text without its closing
+// brace, and never contains a line feed.
 
 import { crc32 } from "node:zlib";
 import type { Disk } from "./disk.ts";
 import { hex8 } from "./seal.ts";
 
-const prefixLength = 9;
+const sealStart = ',"crc":"';
+const emptySeal = `${sealStart}00000000"}`;
 const lineFeed = 10;
 
 /** A body as a line, and the checksum the next one is seeded with. */
@@ -20,14 +24,15 @@ export function encodeLine(body: string, seed: number): { bytes: Buffer; crc: nu
 /** Bodies as lines that follow one another; `each` is told every line's checksum and where in the bytes it ends. */
 export function encodeBatch(bodies: readonly string[], seed: number, each: (crc: number, end: number) => void): Buffer {
   let text = "";
-  for (const body of bodies) text += `00000000\t${body}\n`;
+  for (const body of bodies) text += `${body}${emptySeal}\n`;
   const bytes = Buffer.from(text);
   let crc = seed;
   for (let start = 0; start < bytes.length; ) {
-    const stop = bytes.indexOf(lineFeed, start);
-    crc = crc32(bytes.subarray(start + prefixLength, stop), crc);
-    bytes.write(hex8(crc), start, "latin1");
-    start = stop + 1;
+    const feed = bytes.indexOf(lineFeed, start);
+    const stop = feed - emptySeal.length;
+    crc = crc32(bytes.subarray(start, stop), crc);
+    bytes.write(hex8(crc), stop + sealStart.length, "latin1");
+    start = feed + 1;
     each(crc, start);
   }
   return bytes;
@@ -42,7 +47,7 @@ const chunkSize = 64 * 1024;
  * no object is made for a line, since many are passed for each that is kept.
  */
 export class RawLines {
-  /** A stretch of the file; the line's body lies in it between `start` and `stop`. */
+  /** A stretch of the file; the line's body lies in it between `start` and `stop`, its checksum behind that. */
   bytes: Buffer = nothing;
   /** The same with a character for each byte: what is looked for is ASCII, and found faster in a text. */
   text = "";
@@ -77,22 +82,24 @@ export class RawLines {
   next(): boolean {
     let feed = this.text.indexOf("\n", this.#next);
     while (feed < 0 && this.#fill()) feed = this.text.indexOf("\n", this.#next);
-    const from = this.#next;
-    const start = from + prefixLength;
-    const stop = feed < 0 ? this.bytes.length : feed;
+    const start = this.#next;
+    const end = feed < 0 ? this.bytes.length : feed;
+    const stop = end - emptySeal.length;
     this.start = start;
     this.stop = stop;
     this.complete = feed >= 0;
     this.isRight = false;
     if (feed < 0) {
-      this.#next = stop;
-      return from < stop;
+      this.#next = end;
+      return start < end;
     }
-    this.#next = stop + 1;
-    if (start > stop || this.text[start - 1] !== "\t") return true;
+    this.#next = end + 1;
+    if (stop <= start || !this.text.startsWith(sealStart, stop) || !this.text.startsWith('"}', end - 2)) return true;
     const bytes = this.#plain;
     let written = 0;
-    for (let at = from; at < start - 1; at++) written = written * 16 + (hexDigits[bytes[at]!] ?? Number.NaN);
+    for (let at = stop + sealStart.length; at < end - 2; at++) {
+      written = written * 16 + (hexDigits[bytes[at]!] ?? Number.NaN);
+    }
     this.crcBefore = this.crc;
     this.crc = crc32(bytes.subarray(start, stop), this.crcBefore);
     this.isRight = written === this.crc;
@@ -101,7 +108,7 @@ export class RawLines {
 
   /** Where the line starts in the file. */
   get offset(): number {
-    return this.#bytesAt + this.start - prefixLength;
+    return this.#bytesAt + this.start;
   }
 
   /** Where the next line starts in the file. */
@@ -109,9 +116,9 @@ export class RawLines {
     return this.#bytesAt + this.#next;
   }
 
-  /** Whether it ends, and starts as a line does: with a checksum, right or wrong. */
+  /** Whether it starts and ends as a line does, with a checksum that may be right or wrong. */
   isShaped({ afterZeros }: { afterZeros: boolean }): boolean {
-    const line = this.text.slice(this.start - prefixLength, this.stop);
+    const line = this.text.slice(this.start, this.stop + emptySeal.length);
     return this.complete && (afterZeros ? shapeAfterZeros : shape).test(line);
   }
 
@@ -135,8 +142,8 @@ export class RawLines {
 const hexDigits: (number | undefined)[] = [];
 for (const [value, digit] of [..."0123456789abcdef"].entries()) hexDigits[digit.charCodeAt(0)] = value;
 
-const shape = /^[0-9a-f]{8}\t/;
-const shapeAfterZeros = /^\0+[0-9a-f]{8}\t/;
+const shape = /^\{".*,"crc":"[0-9a-f]{8}"\}$/s;
+const shapeAfterZeros = /^\0+\{".*,"crc":"[0-9a-f]{8}"\}$/s;
 
 /**
  * Whether anything after the start of a bad line was once written whole. If nothing was, the bad line is the torn end of a

@@ -3,26 +3,13 @@
 
 import { type JsonObject, mergePatch } from "../../base/json.ts";
 import type { BranchRecord, StoreProblem } from "../../log/index.ts";
-import { BranchLog, type IndexPoint, type LogEnd } from "./branch-log.ts";
+import { readBranch, type Snapshot } from "./branch-document.ts";
+import { BranchLog } from "./branch-log.ts";
 import type { Disk } from "./disk.ts";
 import { type Beginning, type FactLines, Flaw, forkPointIn } from "./facts.ts";
 import { inBranch, inSession } from "./layout.ts";
 import { anythingWholeAfter } from "./lines.ts";
-import { seal, unseal } from "./seal.ts";
 import { type BranchState, corruptFile, type Damage, damageOf, type SessionState } from "./state.ts";
-
-interface Snapshot {
-  readonly record: BranchRecord;
-  readonly order: number;
-  readonly log: LogEnd;
-  readonly points: readonly IndexPoint[];
-}
-
-interface FoundSnapshot {
-  /** Undefined when there is none, or it is damaged. */
-  readonly snapshot: Snapshot | undefined;
-  readonly bytes: number;
-}
 
 interface Draft {
   readonly record: BranchRecord;
@@ -32,13 +19,13 @@ interface Draft {
 /** Throws `store_corrupt` when nothing is known of the branch. */
 export function loadBranch(disk: Disk, session: SessionState, name: string, problems: StoreProblem[]): BranchState {
   const path = `${inSession.branches(session.path)}/${name}`;
-  const found = readSnapshot(disk, path);
-  const { snapshot, bytes } = found;
+  const found = readBranch(disk, path);
+  const { snapshot } = found;
   if (!snapshot || !endsAt(disk, inBranch.log(path), snapshot.log.offset)) {
     return loadGrown(disk, session, name, path, found, problems);
   }
   const branch = newBranch(session, name, path, logOf(disk, inBranch.log(path), snapshot), snapshot);
-  branch.snapshot = { end: snapshot.log.offset, size: bytes };
+  branch.shownTo = snapshot.log.offset;
   return branch;
 }
 
@@ -53,7 +40,7 @@ function loadGrown(
   session: SessionState,
   name: string,
   path: string,
-  { snapshot, bytes }: FoundSnapshot,
+  { snapshot, isThere }: ReturnType<typeof readBranch>,
   problems: StoreProblem[],
 ): BranchState {
   const logPath = inBranch.log(path);
@@ -64,10 +51,10 @@ function loadGrown(
   const { draft, flaw } = follow(log, snapshot ?? { record: unknownBranch(session), order: 0 }, size!);
   if (log.end.offset === 0) return lost(disk, session, name, path, snapshot);
   const branch = newBranch(session, name, path, log, draft);
-  if (snapshot && !isShort) branch.snapshot = { end: snapshot.log.offset, size: bytes };
+  if (snapshot && !isShort) branch.shownTo = snapshot.log.offset;
   branch.damage = judge(disk, branch, flaw, size!, isShort ? snapshot : undefined, problems);
-  if (bytes > 0 && !snapshot) {
-    report(problems, branch, "repaired", `${disk.absolute(inBranch.snapshot(path))} is rebuilt from the log.`);
+  if (isThere && !snapshot) {
+    report(problems, branch, "repaired", `${disk.absolute(inBranch.document(path))} was rebuilt from the log.`);
   }
   return branch;
 }
@@ -91,18 +78,8 @@ export function newBranch(
     checkpoints: undefined,
     segments: undefined,
     damage: undefined,
-    snapshot: { end: 0, size: 0 },
+    shownTo: 0,
   };
-}
-
-/** The bytes of branch.json. */
-export function encodeSnapshot({ record, order, log }: BranchState): Buffer {
-  return seal({ record, order, log: log.end, points: log.points } satisfies Snapshot);
-}
-
-function readSnapshot(disk: Disk, path: string): FoundSnapshot {
-  const bytes = disk.readWhole(inBranch.snapshot(path));
-  return { snapshot: bytes && (unseal(bytes) as Snapshot | undefined), bytes: bytes?.length ?? 0 };
 }
 
 function logOf(disk: Disk, path: string, { log, points }: Snapshot): BranchLog {
@@ -166,7 +143,7 @@ function judge(
   if (longer && size < longer.log.batchAt) return damageOf(branch.record, where, new Flaw("facts are lost", end));
   if (!flaw && !longer) return undefined;
   if (size > end.offset) disk.truncate(path, end.offset);
-  report(problems, branch, "torn_tail", `${where}: ${size - end.offset} bytes after ${end.seq - 1} were cut.`);
+  report(problems, branch, "torn_tail", `${where}: ${size - end.offset} bytes after position ${end.seq - 1} were cut.`);
   return undefined;
 }
 

@@ -1,13 +1,14 @@
-// Brings a session into memory: its document, the names of its branches, its content and its claims.
+// Brings a session into memory: its document, the names of its branches, its content and what is uncommitted.
 
 import type { Clock } from "../../base/clock.ts";
-import type { RunClaim, SessionRecord, StoreProblem } from "../../log/index.ts";
+import type { SessionRecord, StoreProblem } from "../../log/index.ts";
 import type { Disk } from "./disk.ts";
-import { claimsDirectory, contentFile, inSession } from "./layout.ts";
+import { contentFile, inSession, uncommittedDirectory } from "./layout.ts";
 import { isName, nameOf } from "./names.ts";
 import { seal, unseal } from "./seal.ts";
 import { SideLog } from "./side-log.ts";
 import { type ContentEntry, type ContentTable, corruptFile, type SessionState } from "./state.ts";
+import { loadUncommitted } from "./uncommitted.ts";
 
 interface SessionDocument extends SessionRecord {
   readonly order: number;
@@ -21,6 +22,8 @@ export function newSession(path: string, order: number, record: SessionRecord): 
     branchNames: new Map(),
     branches: new Map(),
     claims: new Map(),
+    turns: new Map(),
+    uncommitted: new Set(),
     content: { log: new SideLog(inSession.content(path)), byBranch: new Map(), damage: undefined },
   };
 }
@@ -51,7 +54,7 @@ export function loadSession(disk: Disk, path: string, clock: Clock, problems: St
   // Most sessions have neither; a file that is asked for in vain costs more than this look.
   const there = disk.list(path);
   if (there.includes(contentFile)) loadContent(disk, session, problems);
-  if (there.includes(claimsDirectory)) loadClaims(disk, session, clock, problems);
+  if (there.includes(uncommittedDirectory)) loadUncommitted(disk, session, clock, problems);
   return session;
 }
 
@@ -75,41 +78,4 @@ function loadContent(disk: Disk, { content, record }: SessionState, problems: St
   if (!content.log.load(disk, (entry) => applyContent(content, entry), torn)) {
     content.damage = corruptFile(where, "is damaged", { sessionId: record.id });
   }
-}
-
-/**
- * The lock proves that another process which made a claim is gone, so its lease is over, whatever it says. Claims of this
- * process, from before it opened the directory again, hold.
- */
-function loadClaims(disk: Disk, session: SessionState, clock: Clock, problems: StoreProblem[]): void {
-  for (const name of disk.list(inSession.claims(session.path))) {
-    if (!name.endsWith(".json")) continue;
-    const path = `${inSession.claims(session.path)}/${name}`;
-    const found = readClaim(disk, path);
-    if (found && session.branchNames.has(nameOf(found.claim.branchId))) {
-      const { claim, process } = found;
-      const expiresAt = Math.min(claim.expiresAt, claim.claimedAt, clock.now());
-      session.claims.set(claim.branchId, process === thisProcess ? claim : { ...claim, expiresAt });
-    } else {
-      disk.remove(path);
-      problems.push({ code: "repaired", detail: `${disk.absolute(path)} was no claim.`, sessionId: session.record.id });
-    }
-  }
-}
-
-const thisProcess = crypto.randomUUID();
-
-interface ClaimDocument {
-  readonly claim: RunClaim;
-  readonly process: string;
-}
-
-/** The bytes of a claim's file. */
-export function encodeClaim(claim: RunClaim): Buffer {
-  return seal({ claim, process: thisProcess } satisfies ClaimDocument);
-}
-
-function readClaim(disk: Disk, path: string): ClaimDocument | undefined {
-  const bytes = disk.readWhole(path);
-  return bytes && (unseal(bytes) as ClaimDocument | undefined);
 }

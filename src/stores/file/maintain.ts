@@ -1,5 +1,5 @@
-// maintain(): reads every line of every log, removes what crashes left behind, and says what it found. Each stretch runs
-// while nothing is in flight; between stretches everybody else goes on.
+// maintain(): reads every line of every log, removes remains of crashes, and reports what it found. Each stretch runs
+// while nothing is in flight; between stretches other operations go on.
 
 import { BoughError } from "../../base/errors.ts";
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
@@ -49,7 +49,7 @@ function cleanIncoming({ disk }: Sessions, isIncoming: (path: string) => boolean
     const path = `${paths.incoming}/${name}`;
     if (isIncoming(path) || disk.isLinked(path)) continue;
     disk.remove(path);
-    findings.problems.push({ code: "orphan", detail: `${disk.absolute(path)} was never referred to; removed.` });
+    findings.problems.push({ code: "orphan", detail: `${disk.absolute(path)} was not referenced; removed.` });
   }
 }
 
@@ -112,7 +112,7 @@ function inspectBranch(
     checkpointsOf(sessions, branch);
     for (const stray of cleanSegments(sessions, branch)) {
       const { sessionId, branchId } = branch.record;
-      const detail = `${sessions.disk.absolute(inBranch.segments(branch.path))}/${stray} was not whole; removed.`;
+      const detail = `${sessions.disk.absolute(inBranch.segments(branch.path))}/${stray} was incomplete; removed.`;
       findings.problems.push({ code: "orphan", detail, sessionId, branchId });
     }
     return branch;

@@ -45,14 +45,14 @@ function open(path: string, how: keyof typeof flags): number {
 }
 
 function refuseLink(path: string): BoughError {
-  const sentence = `"${path}" is a symbolic link; a file store follows none inside its directory. Remove it, or put the file itself there.`;
+  const sentence = `"${path}" is a symbolic link; a file store does not follow links inside its directory. Remove it, or replace it with the file.`;
   return new BoughError("store_unsupported", sentence, { data: { path } });
 }
 
 function checkOwner(path: string): void {
   const why = whyForeign(fs.statSync(path));
   if (why === undefined) return;
-  const sentence = `"${path}" ${why}; a file store needs a directory that only its own user can write.`;
+  const sentence = `"${path}" ${why}; a file store needs a directory that only its own user can write to.`;
   throw new BoughError("store_unsupported", sentence, { data: { path } });
 }
 
@@ -131,7 +131,7 @@ async function loadLocks() {
   } catch (cause) {
     throw new BoughError(
       "dependency_missing",
-      'The file store needs the package "fs-native-extensions" for its lock.',
+      'The file store needs the package "fs-native-extensions" for its lock: run `npm install fs-native-extensions`.',
       {
         data: { dependency: "fs-native-extensions" },
         cause,

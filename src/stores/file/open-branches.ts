@@ -1,7 +1,7 @@
 // Open branches: which have a turn without an end, or a question without an answer. They are looked for once, when they are
 // first asked for; from then on every change keeps the list.
 //
-//   B1. Every open branch is noted once the list is kept; not every one that is noted is open. Who lists them looks at their
+//   FileOpenBranches-1. Every open branch is noted once the list is kept; not every one that is noted is open. Who lists them looks at their
 //       headers, so a change that is undone needs no undoing here.
 
 import { BoughError } from "../../base/errors.ts";

@@ -34,7 +34,7 @@ export function idsOf(branch: BranchState): Map<string, number> {
 
 const readAtOnce = 1024 * 1024;
 
-/** Reads the ids of a long log bit by bit, so that its first append does not hold everybody up; undefined if it need not. */
+/** Reads the ids of a long log bit by bit, so that its first append does not block other operations; undefined if it need not. */
 export function prepareAppend(branch: BranchState | undefined): Promise<void> | undefined {
   if (!branch || branch.ids || branch.damage || branch.log.end.offset < readAtOnce) return undefined;
   return readIds(branch);

@@ -56,7 +56,7 @@ export function* lineageOf(sessions: Sessions, branch: BranchState): Generator<B
   for (let at: BranchState | undefined = branch; at; at = sessions.parentOf(at)) yield at;
 }
 
-/** Loads the ancestors that a read needs, bit by bit, so that a deep chain does not hold everybody up. */
+/** Loads the ancestors that a read needs, bit by bit, so that a deep chain does not block other operations. */
 export async function warm(sessions: Sessions, branch: BranchState, options: ReadOptions): Promise<void> {
   const { from } = windowOf(branch, options);
   let loaded = 0;

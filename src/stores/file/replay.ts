@@ -3,9 +3,12 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { StoreProblem } from "../../log/index.ts";
+import { encodeBranch } from "./branch-document.ts";
 import type { Disk, FileOperation } from "./disk.ts";
 import { breathe } from "./files.ts";
-import { inSession, paths } from "./layout.ts";
+import { inBranch, inSession, logFile, paths } from "./layout.ts";
+import { loadBranch } from "./load-branch.ts";
+import { newSession, readSessionDocument } from "./load-session.ts";
 import { seal, unseal } from "./seal.ts";
 import { syncAll } from "./sync.ts";
 import { walPath } from "./wal.ts";
@@ -20,18 +23,28 @@ export async function replay(disk: Disk, problems: StoreProblem[]): Promise<void
   if (numbers.length === 0) return;
   const contents = readAll(disk, numbers, problems);
   const gone = removedTrees(contents);
+  const rewrites = countRewrites(contents);
   const active = new Map<string, number>();
+  const logs = new Set<string>();
   for (const { records } of contents) {
     for (const record of records) {
-      // A removed tree is not made again in the same redo log (commit.ts, C5), so what was done below it is not needed.
+      // A removed tree is not made again in the same redo log (commit.ts, FileCommit-5), so what was done below it is not needed.
       const needed = record.filter((operation) => isTreeRemoval(operation) || !isBelow(operation.path, gone));
-      checkGaps(disk, needed, problems);
+      checkGaps(disk, needed, rewrites, problems);
       disk.apply(needed);
-      for (const operation of needed) noteActivity(operation, active);
+      for (const operation of needed) {
+        noteActivity(operation, active);
+        if (operation.kind === "append" && operation.path.endsWith(`/${logFile}`)) logs.add(operation.path);
+      }
     }
     await breathe();
   }
   for (const [session, at] of active) await writeActivity(disk, session, at);
+  let written = 0;
+  for (const log of logs) {
+    writeBranch(disk, log.slice(0, -`/${logFile}`.length), problems);
+    if (++written % 64 === 0) await breathe();
+  }
   await syncAll(disk, disk.takeDirty());
   for (const number of numbers) disk.remove(walPath(number));
   await syncAll(disk, disk.takeDirty());
@@ -57,6 +70,15 @@ function removedTrees(contents: readonly WalContents[]): Set<string> {
   return new Set(operations.filter(isTreeRemoval).map((operation) => operation.path));
 }
 
+/** How often each file is still to be written whole. */
+function countRewrites(contents: readonly WalContents[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { kind, path } of contents.flatMap(({ records }) => records.flat())) {
+    if (kind === "write") counts.set(path, (counts.get(path) ?? 0) + 1);
+  }
+  return counts;
+}
+
 function isTreeRemoval({ kind }: FileOperation): boolean {
   return kind === "remove-tree";
 }
@@ -75,10 +97,20 @@ function report(disk: Disk, number: number, { torn, damaged }: WalContents, prob
   for (const at of damaged) problems.push({ code: "corrupt", detail: `${path}: the group at byte ${at} is damaged.` });
 }
 
-/** An append behind the end of its file means that what came before it is lost; its branch is found damaged when read. */
-function checkGaps(disk: Disk, record: readonly FileOperation[], problems: StoreProblem[]): void {
+/**
+ * An append behind the end of its file means that what came before it is lost; its branch is found damaged when read. A file
+ * that is written whole later on may be shorter already, because the process that died had done so.
+ */
+function checkGaps(
+  disk: Disk,
+  record: readonly FileOperation[],
+  rewrites: Map<string, number>,
+  problems: StoreProblem[],
+): void {
   for (const operation of record) {
-    if (operation.kind !== "append" || operation.at <= (disk.size(operation.path) ?? 0)) continue;
+    const ahead = rewrites.get(operation.path) ?? 0;
+    if (operation.kind === "write") rewrites.set(operation.path, ahead - 1);
+    if (operation.kind !== "append" || ahead > 0 || operation.at <= (disk.size(operation.path) ?? 0)) continue;
     const path = disk.absolute(operation.path);
     problems.push({ code: "corrupt", detail: `${path}: bytes before ${operation.at} are lost.` });
   }
@@ -100,6 +132,22 @@ async function writeActivity(disk: Disk, session: string, activeAt: number): Pro
   if (!document || document.activeAt === activeAt) return;
   const { crc32: _, ...rest } = document;
   await disk.replace(path, seal({ ...rest, activeAt }));
+}
+
+/** Brings branch.json up to its log (branch-files.ts, BranchFiles-3). One that can't be read is found when the branch is loaded. */
+function writeBranch(disk: Disk, path: string, problems: StoreProblem[]): void {
+  const [session, name] = path.split("/branches/") as [string, string];
+  const found: StoreProblem[] = [];
+  try {
+    const { record, order } = readSessionDocument(disk, session);
+    const branch = loadBranch(disk, newSession(session, order, record), name, found);
+    if (!branch.damage) disk.write(inBranch.document(path), encodeBranch(disk, branch));
+  } catch (error) {
+    if (!BoughError.is(error, "store_corrupt")) throw error;
+    return;
+  }
+  // A document whose writing was cut off is not worth telling: it is written here in any case.
+  problems.push(...found.filter(({ code }) => code !== "repaired"));
 }
 
 function readSealed(disk: Disk, path: string): Record<string, unknown> | undefined {

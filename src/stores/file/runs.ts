@@ -1,44 +1,31 @@
-// The run slots. A claim is a file that exists while the claim does; taking it and giving it back go through the redo log
-// like everything else, so what is answered is durable. Only a longer lease is not worth a sync.
+// The run slots. A claim is kept in the branch's uncommitted file (uncommitted.ts); taking it and giving it back go through
+// the redo log like everything else, so what is answered is durable. Only a longer lease is not worth a sync.
 
 import { BoughError } from "../../base/errors.ts";
 import { type BranchRef, type ClaimOptions, decideClaim, isLive, type RunClaim, refuse } from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import { breathe } from "./files.ts";
 import { inSession, paths } from "./layout.ts";
-import { encodeClaim } from "./load-session.ts";
-import { nameOf } from "./names.ts";
 import type { Sessions } from "./sessions.ts";
-import type { SessionState } from "./state.ts";
+import type { BranchState, SessionState } from "./state.ts";
+import { settle, uncommittedOf, writeLease } from "./uncommitted.ts";
 
-export function claimRun(
-  sessions: Sessions,
-  ref: BranchRef,
-  asked: ClaimOptions,
-  ticket: () => number,
-  change: Change,
-): RunClaim {
-  return claimSlot(sessions, sessions.getBranch(ref).session, ref, asked, ticket, change);
-}
-
-/** The same for a branch that was found already. */
+/** Takes the slot in memory; the caller settles the branch's file. */
 export function claimSlot(
   sessions: Sessions,
-  session: SessionState,
-  { sessionId, branchId }: BranchRef,
+  branch: BranchState,
   asked: ClaimOptions,
   ticket: () => number,
   change: Change,
 ): RunClaim {
-  const held = session.claims.get(branchId);
+  const { sessionId, branchId } = branch.record;
+  const held = branch.session.claims.get(branchId);
   const now = sessions.clock.now();
   const { runId, owner, leaseMs } = asked;
   const expiresAt = now + leaseMs;
-  if (decideClaim(held, asked, now) === "renew") return extend(sessions, session, { ...held!, expiresAt }, change);
+  if (decideClaim(held, asked, now) === "renew") return extend(sessions, branch, { ...held!, expiresAt }, change);
   const claim = { sessionId, branchId, runId, owner, epoch: ticket(), claimedAt: now, expiresAt };
-  const path = setClaim(sessions, session, claim, change);
-  if (held) change.write(path, encodeClaim(claim));
-  else change.writeLater(path, encodeClaim(claim));
+  setClaim(sessions, branch.session, claim, change);
   return { ...claim };
 }
 
@@ -48,27 +35,28 @@ export function renewRun(
   { epoch, leaseMs }: { epoch: number; leaseMs: number },
   change: Change,
 ): RunClaim {
-  const { session } = sessions.getBranch(ref);
-  const held = session.claims.get(ref.branchId);
+  const branch = sessions.getBranch(ref);
+  const held = branch.session.claims.get(ref.branchId);
   if (held?.epoch !== epoch) throw refuse.epochStale(ref, epoch);
-  return extend(sessions, session, { ...held, expiresAt: sessions.clock.now() + leaseMs }, change);
+  return extend(sessions, branch, { ...held, expiresAt: sessions.clock.now() + leaseMs }, change);
 }
 
 export function releaseRun(sessions: Sessions, ref: BranchRef, epoch: number, change: Change): boolean {
-  const { session } = sessions.getBranch(ref);
-  if (session.claims.get(ref.branchId)?.epoch !== epoch) return false;
-  dropClaim(sessions, session, ref.branchId, change);
+  const branch = sessions.getBranch(ref);
+  const before = uncommittedOf(branch);
+  if (before.claim?.epoch !== epoch) return false;
+  dropClaim(sessions, branch.session, ref.branchId, change);
+  settle(branch, before, change);
   return true;
 }
 
-/** Gives the branch's slot back, whoever holds it. */
+/** Releases the branch's slot in memory, whichever run holds it; the caller updates the branch's file. */
 export function dropClaim(sessions: Sessions, session: SessionState, branchId: string, change: Change): void {
   const before = session.claims.get(branchId);
   if (!before) return;
   session.claims.delete(branchId);
   if (session.claims.size === 0) sessions.claimed.delete(session);
   change.undo.push(() => restoreClaim(sessions, session, branchId, before));
-  change.operations.push({ kind: "remove", path: inSession.claim(session.path, nameOf(branchId)) });
 }
 
 export function refuseLive(claims: Iterable<RunClaim>, now: number): void {
@@ -96,7 +84,7 @@ export async function findLeftClaims(sessions: Sessions): Promise<void> {
   for (const name of [...sessions.names]) {
     if (++looked % 256 === 0) await breathe();
     const path = `${paths.sessions}/${name}`;
-    if (!sessions.names.has(name) || sessions.disk.list(inSession.claims(path)).length === 0) continue;
+    if (!sessions.names.has(name) || sessions.disk.list(inSession.uncommitted(path)).length === 0) continue;
     try {
       const session = sessions.loadByPath(path);
       for (const branchId of session.claims.keys()) sessions.branchOf(session, branchId);
@@ -107,21 +95,20 @@ export async function findLeftClaims(sessions: Sessions): Promise<void> {
   }
 }
 
-/** The claim in force from now on; returns where it is written. */
-function setClaim(sessions: Sessions, session: SessionState, claim: RunClaim, change: Change): string {
+/** The claim in force from now on. */
+function setClaim(sessions: Sessions, session: SessionState, claim: RunClaim, change: Change): void {
   const { branchId } = claim;
   const before = session.claims.get(branchId);
   session.claims.set(branchId, claim);
   sessions.claimed.add(session);
   change.undo.push(() => restoreClaim(sessions, session, branchId, before));
-  return inSession.claim(session.path, nameOf(branchId));
 }
 
-function extend(sessions: Sessions, session: SessionState, claim: RunClaim, change: Change): RunClaim {
-  const path = setClaim(sessions, session, claim, change);
+function extend(sessions: Sessions, branch: BranchState, claim: RunClaim, change: Change): RunClaim {
+  setClaim(sessions, branch.session, claim, change);
   change.local.push(() => {
     // The same change may have given it back.
-    if (session.claims.get(claim.branchId) === claim) sessions.disk.write(path, encodeClaim(claim));
+    if (branch.session.claims.get(claim.branchId) === claim) writeLease(sessions.disk, branch);
   });
   return { ...claim };
 }

@@ -1,4 +1,5 @@
-// A sealed document: ordinary JSON whose last member is the checksum of the text before it.
+// A sealed document: ordinary JSON whose last member, `crc32`, is the checksum of the text before it. This form can't change:
+// bough.json, which has the format's number, must be readable whatever the format.
 
 import { crc32 } from "node:zlib";
 

@@ -1,19 +1,18 @@
-// Segments are derived, so they don't go through the redo log. The name of a segment's file has its end and the checksum
-// of its bytes; one that is not whole any more is as good as none.
+// Segments are derived, so they don't go through the redo log. The name of a segment's file has the checksum of its bytes;
+// one that is not whole any more is as good as none.
 
 import { crc32 } from "node:zlib";
 import { type BranchRef, type Segment, splitLines } from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import { inBranch } from "./layout.ts";
 import { hex8 } from "./seal.ts";
+import { parseSegmentName, segmentName, segmentsOf } from "./segment-names.ts";
 import type { Sessions } from "./sessions.ts";
 import type { BranchState } from "./state.ts";
 
-const fileName = /^(\d+)-([0-9a-f]{8})\.jsonl$/;
-
 export function saveSegment(sessions: Sessions, ref: BranchRef, { to, lines }: Segment, change: Change): void {
   const branch = sessions.getBranch(ref);
-  const table = segmentsOf(sessions, branch);
+  const table = segmentsOf(sessions.disk, branch);
   const bytes = Buffer.from(lines.join("\n"));
   const crc = hex8(crc32(bytes));
   const before = table.get(to);
@@ -26,6 +25,7 @@ export function saveSegment(sessions: Sessions, ref: BranchRef, { to, lines }: S
     sessions.disk.write(pathOf(branch, to, crc), bytes);
     if (before !== undefined && before !== crc) sessions.disk.remove(pathOf(branch, to, before));
   });
+  sessions.branchFiles.note(branch);
 }
 
 /** The newest with `to` at or before `at`, in a lineage. */
@@ -40,7 +40,7 @@ export function findSegment(sessions: Sessions, lineage: Iterable<BranchState>, 
 }
 
 function findOwnSegment(sessions: Sessions, branch: BranchState, at: number): Segment | undefined {
-  const table = segmentsOf(sessions, branch);
+  const table = segmentsOf(sessions.disk, branch);
   const ends = [...table.keys()].filter((to) => to <= at).sort((a, b) => b - a);
   for (const to of ends) {
     const lines = readSegment(sessions, branch, to, table.get(to)!);
@@ -56,26 +56,15 @@ function readSegment({ disk }: Sessions, branch: BranchState, to: number, crc: s
   return bytes && hex8(crc32(bytes)) === crc ? splitLines(bytes) : undefined;
 }
 
-function segmentsOf({ disk }: Sessions, branch: BranchState): Map<number, string> {
-  if (branch.segments) return branch.segments;
-  const found = new Map<number, string>();
-  for (const name of disk.list(inBranch.segments(branch.path))) {
-    const [, to, crc] = fileName.exec(name) ?? [];
-    if (to !== undefined && crc !== undefined) found.set(Number(to), crc);
-  }
-  branch.segments = found;
-  return found;
-}
-
 /** Removes files that are no segment, or not the one that counts; returns their names. */
 export function cleanSegments(sessions: Sessions, branch: BranchState): string[] {
-  const table = segmentsOf(sessions, branch);
+  const table = segmentsOf(sessions.disk, branch);
   const stray: string[] = [];
   for (const name of sessions.disk.list(inBranch.segments(branch.path))) {
-    const [, to, crc] = fileName.exec(name) ?? [];
-    const counts = to !== undefined && crc !== undefined && table.get(Number(to)) === crc;
-    if (counts && readSegment(sessions, branch, Number(to), crc)) continue;
-    if (counts) table.delete(Number(to));
+    const found = parseSegmentName(name);
+    const counts = found !== undefined && table.get(found.to) === found.crc;
+    if (counts && readSegment(sessions, branch, found.to, found.crc)) continue;
+    if (counts) table.delete(found.to);
     sessions.disk.remove(`${inBranch.segments(branch.path)}/${name}`);
     stray.push(name);
   }
@@ -83,5 +72,5 @@ export function cleanSegments(sessions: Sessions, branch: BranchState): string[]
 }
 
 function pathOf(branch: BranchState, to: number, crc: string): string {
-  return `${inBranch.segments(branch.path)}/${to}-${crc}.jsonl`;
+  return `${inBranch.segments(branch.path)}/${segmentName(to, crc)}`;
 }

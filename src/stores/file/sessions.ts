@@ -1,10 +1,10 @@
 // Sessions: everything in memory. Loads sessions and branches when they are first touched, keeps the list of sessions, and
-// knows which snapshots on the disk are behind.
+// knows which documents on the disk are behind.
 //
-//   M1. Which sessions and branches exist is known without loading them, by their names.
-//   M2. What is in memory is what is on the disk plus what is decided; loading never sees more than was durable, because
+//   FileSessions-1. Which sessions and branches exist is known without loading them, by their names.
+//   FileSessions-2. What is in memory is what is on the disk plus what is decided; loading never sees more than was durable, because
 //       an operation loads what it changes before it changes it.
-//   M3. A session is forgotten only when nothing of it is in memory alone: no claim, no activity to be written.
+//   FileSessions-3. A session is forgotten only when nothing of it is in memory alone: no claim, no activity to be written.
 
 import type { Clock } from "../../base/clock.ts";
 import {
@@ -16,11 +16,11 @@ import {
   type StoreProblem,
   Watchers,
 } from "../../log/index.ts";
-import { pointSpacing } from "./branch-log.ts";
+import { BranchFiles } from "./branch-files.ts";
 import type { Change } from "./change.ts";
 import type { Disk } from "./disk.ts";
-import { inBranch, inSession, paths } from "./layout.ts";
-import { encodeSnapshot, loadBranch } from "./load-branch.ts";
+import { inSession, paths } from "./layout.ts";
+import { loadBranch } from "./load-branch.ts";
 import { encodeSession, loadSession, readSessionDocument } from "./load-session.ts";
 import { isName, nameOf } from "./names.ts";
 import { type BranchState, corruptFile, type SessionState } from "./state.ts";
@@ -31,6 +31,8 @@ export class Sessions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly watchers = new Watchers();
+  /** Has branches of sessions in memory only: a forgotten one may have been deleted since. */
+  readonly branchFiles: BranchFiles;
   /** Found while loading, until maintain() tells. */
   readonly problems: StoreProblem[];
   /** The directory names of all sessions. */
@@ -46,11 +48,10 @@ export class Sessions {
   readonly #byPath = new Map<string, SessionState>();
   /** Their session.json has an old activity time. */
   readonly #active = new Set<SessionState>();
-  /** Their log goes on behind branch.json. Of sessions in memory only: a forgotten one may have been deleted since. */
-  readonly #grown = new Set<BranchState>();
 
-  constructor(disk: Disk, clock: Clock, problems: StoreProblem[]) {
+  constructor(disk: Disk, clock: Clock, problems: StoreProblem[], whenDurable: (write: () => void) => Promise<void>) {
     this.disk = disk;
+    this.branchFiles = new BranchFiles(disk, whenDurable);
     this.clock = clock;
     this.problems = problems;
     this.names = new Set(disk.list(paths.sessions).filter(isName));
@@ -132,7 +133,7 @@ export class Sessions {
     session.branchNames.set(name, record.branchId);
     session.branches.set(record.branchId, branch);
     const isCurrent = this.#byPath.get(session.path) === session;
-    if (isCurrent && branch.snapshot.end < branch.log.end.offset) this.#grown.add(branch);
+    if (isCurrent && branch.shownTo < branch.log.end.offset) this.branchFiles.note(branch);
     return branch;
   }
 
@@ -168,11 +169,11 @@ export class Sessions {
     change.done.push(() => {
       this.#active.delete(session);
       this.claimed.delete(session);
-      for (const branch of session.branches.values()) this.#grown.delete(branch);
+      for (const branch of session.branches.values()) this.branchFiles.forget(branch);
     });
   }
 
-  /** Replaces the session's record; whoever calls it sees that the change reaches the disk. */
+  /** Replaces the session's record; the caller makes the change durable. */
   setRecord(session: SessionState, record: SessionRecord, change: Change): void {
     const before = session.record;
     session.record = record;
@@ -189,7 +190,7 @@ export class Sessions {
     this.#active.add(session);
   }
 
-  /** Notes a branch that is open now, once that is asked for (open-branches.ts, B1). */
+  /** Notes a branch that is open now, once that is asked for (open-branches.ts, FileOpenBranches-1). */
   noteOpen({ sessionId, branchId, header }: BranchRecord): void {
     if (!this.open || !isOpenHeader(header)) return;
     const known = this.open.get(sessionId);
@@ -197,36 +198,20 @@ export class Sessions {
     else this.open.set(sessionId, new Set([branchId]));
   }
 
-  grow(branch: BranchState): void {
-    this.#grown.add(branch);
-  }
-
-  shed(branch: BranchState): void {
-    this.#grown.delete(branch);
-  }
-
-  /** Puts what only memory knows into the change: activity times, and snapshots of logs that grew enough to be worth it. */
-  snapshot(change: Change, { everything }: { everything: boolean }): void {
+  /** Puts what only memory knows into the change: activity times, and documents of branches that went on. */
+  snapshot(change: Change): void {
     for (const session of this.#active) change.write(inSession.document(session.path), encodeSession(session));
     this.#active.clear();
-    for (const branch of this.#grown) {
-      const { end, size } = branch.snapshot;
-      const grown = branch.log.end.offset - end;
-      if (branch.damage || !(everything || end === 0 || grown > Math.max(pointSpacing, 8 * size))) continue;
-      const bytes = encodeSnapshot(branch);
-      change.write(inBranch.snapshot(branch.path), bytes);
-      branch.snapshot = { end: branch.log.end.offset, size: bytes.length };
-      this.#grown.delete(branch);
-    }
+    this.branchFiles.writeAll(change);
   }
 
-  /** Forgets sessions that were not used for long (M3). */
+  /** Forgets sessions that were not used for long (FileSessions-3). */
   shrink(): void {
     for (const session of this.#loaded.values()) {
       if (this.#loaded.size <= sessionsInMemory) return;
       if (session.claims.size > 0 || this.#active.has(session)) continue;
       this.#forget(session);
-      for (const branch of session.branches.values()) this.#grown.delete(branch);
+      for (const branch of session.branches.values()) this.branchFiles.forget(branch);
     }
   }
 

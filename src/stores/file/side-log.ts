@@ -12,7 +12,12 @@ interface State {
 
 const nothing: State = { bytes: 0, crc: 0, lines: 0 };
 
-export class SideLog<Entry> {
+/** The text of an entry as lines.ts wants it. */
+function bodyOf(entry: object): string {
+  return JSON.stringify(entry).slice(0, -1);
+}
+
+export class SideLog<Entry extends object> {
   readonly path: string;
   #state: State = nothing;
 
@@ -31,7 +36,7 @@ export class SideLog<Entry> {
         torn(size - lines.offset);
         return true;
       }
-      each(JSON.parse(lines.bytes.toString("utf8", lines.start, lines.stop)) as Entry);
+      each(JSON.parse(`${lines.bytes.toString("utf8", lines.start, lines.stop)}}`) as Entry);
       this.#state = { bytes: lines.end, crc: lines.crc, lines: this.#state.lines + 1 };
     }
     return true;
@@ -43,7 +48,7 @@ export class SideLog<Entry> {
    */
   add(entry: Entry, live: readonly Entry[] | undefined, { erase = false } = {}): FileOperation {
     if (live && (erase || this.#state.lines > 2 * live.length + 64)) return this.#rewrite(live);
-    const { bytes, crc } = encodeLine(JSON.stringify(entry), this.#state.crc);
+    const { bytes, crc } = encodeLine(bodyOf(entry), this.#state.crc);
     const at = this.#state.bytes;
     this.#state = { bytes: at + bytes.length, crc, lines: this.#state.lines + 1 };
     return { kind: "append", path: this.path, at, bytes };
@@ -53,7 +58,7 @@ export class SideLog<Entry> {
     const pieces: Buffer[] = [];
     this.#state = nothing;
     for (const entry of live) {
-      const { bytes, crc } = encodeLine(JSON.stringify(entry), this.#state.crc);
+      const { bytes, crc } = encodeLine(bodyOf(entry), this.#state.crc);
       this.#state = { bytes: this.#state.bytes + bytes.length, crc, lines: this.#state.lines + 1 };
       pieces.push(bytes);
     }

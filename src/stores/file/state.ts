@@ -1,7 +1,8 @@
 // What the store keeps in memory of a session and a branch, and the errors for what can't be read.
 //
-//   T1. `record`s and everything in them are replaced, never changed, so that an undo is an assignment.
-//   T2. A session in memory has every claim and every reference to content; a branch is there once it was touched.
+//   State-1. `record`s and everything in them are replaced, never changed, so that an undo is an assignment.
+//   State-2. A session in memory has every claim, every turn that is shown and every reference to content; a branch is there once
+//       it was touched.
 
 import { BoughError } from "../../base/errors.ts";
 import type {
@@ -29,7 +30,25 @@ export interface SessionState {
   readonly branches: Map<string, BranchState>;
   /** By branch id. */
   readonly claims: Map<string, RunClaim>;
+  /** What is shown of turns that are not closed, by branch id. */
+  readonly turns: Map<string, ShownTurn>;
+  /** The branches that have an uncommitted file, by id. */
+  readonly uncommitted: Set<string>;
   readonly content: ContentTable;
+}
+
+/** A turn that is not closed, as uncommitted.ts shows it. */
+export interface ShownTurn {
+  readonly id: string;
+  /** When the batch that opened it was appended; absent, like its place, when that is not known. */
+  readonly startedAt?: number;
+  /** The number of its first fact, and where in the log the batch with it starts. */
+  readonly seq?: number;
+  readonly byte?: number;
+  /** Those that wait for an answer, and the number of the fact that asked each. */
+  readonly questions: readonly { readonly id: string; readonly seq?: number }[];
+  /** Who held the run slot while it was open, newest last. */
+  readonly runs: readonly Pick<RunClaim, "runId" | "owner" | "epoch" | "claimedAt">[];
 }
 
 export interface BranchState {
@@ -48,8 +67,8 @@ export interface BranchState {
   segments: Map<number, string> | undefined;
   /** Where the branch's log can't be believed any more. */
   damage: Damage | undefined;
-  /** How far branch.json goes, and how large it is. */
-  snapshot: { readonly end: number; readonly size: number };
+  /** The end of the log up to which branch.json goes. */
+  shownTo: number;
 }
 
 export interface ContentTable {
@@ -89,7 +108,7 @@ export function damageOf(ref: BranchRef, path: string, flaw: Flaw | { message: s
   const offset = "offset" in flaw ? { offset: flaw.offset } : {};
   const error = new BoughError(
     "store_corrupt",
-    `Branch "${branchId}" of session "${sessionId}" is damaged at ${flaw.seq}: ${flaw.message}. What comes before can be forked.`,
+    `Branch "${branchId}" of session "${sessionId}" is damaged at position ${flaw.seq}: ${flaw.message}. You can fork the branch before that position.`,
     { data: { sessionId, branchId, path, seq: flaw.seq, ...offset } },
   );
   return { error, from: flaw.seq };

@@ -7,16 +7,20 @@ import type { JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
+  type Blobs,
   type BranchRef,
-  type ClaimOptions,
+  type ContentRecord,
+  copyDelete,
   copyOptions,
+  type DeleteOptions,
   type MaintenanceReport,
+  type NewBlob,
   type NewBranch,
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
   refuse,
-  type Segment,
+  type SegmentCache,
   type SessionQuery,
   type Store,
   type StoredEvent,
@@ -36,7 +40,7 @@ import { maintain } from "./maintain.ts";
 import { findOpen, listOpen } from "./open-branches.ts";
 import { prepareAppend } from "./own-log.ts";
 import { lineageOf, planRead, readPieces, warm } from "./reading.ts";
-import { claimRun, findLeftClaims, listRuns, releaseRun, renewRun } from "./runs.ts";
+import { findLeftClaims, listRuns, releaseRun, renewRun } from "./runs.ts";
 import { findSegment, saveSegment } from "./segments.ts";
 import { createSession, deleteSession, type NewSession, updateSession } from "./session-operations.ts";
 import { Sessions } from "./sessions.ts";
@@ -58,11 +62,11 @@ export class FileStore implements Store {
 
   constructor(disk: Disk, identity: Identity, clock: Clock, problems: StoreProblem[], unlock: () => void) {
     this.#disk = disk;
-    this.#sessions = new Sessions(disk, clock, problems);
+    this.#sessions = new Sessions(disk, clock, problems, (write) => this.#committer.whenDurable(write));
     this.#ticket = () => identity.next();
     this.#unlock = unlock;
     this.#committer = new Committer(disk, identity, {
-      snapshot: (change, how) => this.#sessions.snapshot(change, how),
+      snapshot: (change) => this.#sessions.snapshot(change),
       afterCheckpoint: () => this.#sessions.shrink(),
     });
     this.#incoming = new Incoming(disk, (error) => this.#committer.fail(error));
@@ -122,8 +126,8 @@ export class FileStore implements Store {
     });
   }
 
-  deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
-    const [target, wanted] = [refOf(ref), { ...options }];
+  deleteBranch(ref: BranchRef, options: DeleteOptions = {}) {
+    const [target, wanted] = [refOf(ref), copyDelete(options)];
     return this.#steps(async () => {
       await warmBranches(this.#sessions, target.sessionId);
       return this.#committer.submit((change) => deleteBranch(this.#sessions, target, wanted, change));
@@ -156,11 +160,6 @@ export class FileStore implements Store {
       if (!this.#sessions.findBranch(ref)) throw refuse.branchNotFound(ref);
       throw error;
     }
-  }
-
-  claimRun(ref: BranchRef, options: ClaimOptions) {
-    const [target, wanted] = [refOf(ref), { ...options }];
-    return this.#change((change) => claimRun(this.#sessions, target, wanted, this.#ticket, change));
   }
 
   renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -207,20 +206,29 @@ export class FileStore implements Store {
     return this.#change((change) => deleteCheckpoints(this.#sessions, target, wanted, change));
   }
 
-  saveSegment(ref: BranchRef, { to, lines }: Segment) {
-    const target = refOf(ref);
-    return this.#change((change) => saveSegment(this.#sessions, target, { to, lines }, change));
-  }
+  readonly segments: SegmentCache = {
+    save: (ref, { to, lines }) => {
+      const target = refOf(ref);
+      return this.#change((change) => saveSegment(this.#sessions, target, { to, lines }, change));
+    },
+    get: (ref, at) =>
+      this.#steps(() =>
+        this.#through(refOf(ref), {}, (branch) => findSegment(this.#sessions, lineageOf(this.#sessions, branch), at)),
+      ),
+  };
 
-  getSegment(ref: BranchRef, at: number): Promise<Segment | undefined> {
-    return this.#steps(() =>
-      this.#through(refOf(ref), {}, (branch) => findSegment(this.#sessions, lineageOf(this.#sessions, branch), at)),
-    );
-  }
+  readonly blobs: Blobs = {
+    put: (ref, blob) => this.#putContent(refOf(ref), blob),
+    get: (ref, contentId) => this.#getContent(refOf(ref), contentId),
+    list: (ref) =>
+      this.#steps(() => this.#through(refOf(ref), {}, (branch) => listContent(lineageOf(this.#sessions, branch)))),
+    delete: (ref, contentId) => {
+      const target = refOf(ref);
+      return this.#change((change) => deleteContent(this.#sessions, target, contentId, change));
+    },
+  };
 
-  putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    const target = refOf(ref);
-    const { bytes: given, ...rest } = content;
+  #putContent(target: BranchRef, { bytes: given, ...rest }: NewBlob): Promise<ContentRecord> {
     // Not slice(): that of a Buffer shares its memory.
     const bytes = new Uint8Array(given);
     const input = { ...rest, size: bytes.length, crc: crc32(bytes) };
@@ -236,8 +244,7 @@ export class FileStore implements Store {
     });
   }
 
-  getContent(ref: BranchRef, contentId: string) {
-    const target = refOf(ref);
+  #getContent(target: BranchRef, contentId: string): ReturnType<Blobs["get"]> {
     const find = () => this.#through(target, {}, (branch) => findContent(lineageOf(this.#sessions, branch), contentId));
     return this.#steps(async () => {
       const found = await find();
@@ -253,15 +260,6 @@ export class FileStore implements Store {
     });
   }
 
-  listContent(ref: BranchRef) {
-    return this.#steps(() => this.#through(refOf(ref), {}, (branch) => listContent(lineageOf(this.#sessions, branch))));
-  }
-
-  deleteContent(ref: BranchRef, contentId: string) {
-    const target = refOf(ref);
-    return this.#change((change) => deleteContent(this.#sessions, target, contentId, change));
-  }
-
   async watch(ref: BranchRef, after: number, signal: AbortSignal) {
     const target = refOf(ref);
     try {
@@ -273,7 +271,7 @@ export class FileStore implements Store {
       });
       await waiting?.until;
     } catch {
-      // Whoever watches reads next, and is told there.
+      // The watcher reads next, and gets the error there.
     }
   }
 
@@ -296,6 +294,7 @@ export class FileStore implements Store {
       while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
       await this.#committer.close();
     } finally {
+      this.#sessions.branchFiles.close();
       this.#sessions.watchers.tellAll();
       this.#disk.close();
       this.#unlock();

@@ -45,7 +45,7 @@ export function readWal(file: Buffer, number: number, followed: boolean): WalCon
   return { oldest: header?.oldest, records, torn: 0, damaged };
 }
 
-/** The file without the zeros behind its last group (wal.ts, W5). */
+/** The file without the zeros behind its last group (wal.ts, Wal-5). */
 function withoutReserve(file: Buffer): Buffer {
   let end = file.length;
   while (end > 0 && file[end - 1] === 0) end--;

@@ -1,13 +1,13 @@
 // Wal: the redo log. Owns the file that groups are written to; replay.ts reads it back.
 //
-//   W1. A group is one write and one sync. write() resolves when the group is on the disk.
-//   W2. Groups follow one another: the next is written after the one before is on the disk. So a bad group with a good one
+//   Wal-1. A group is one write and one sync. write() resolves when the group is on the disk.
+//   Wal-2. Groups follow one another: the next is written after the one before is on the disk. So a bad group with a good one
 //       behind it was damaged; a bad one with nothing behind it was never acknowledged.
-//   W3. A file names the oldest file that must be replayed before it; older ones are leftovers.
-//   W4. A file is dropped only when everything in it is on the disk elsewhere.
-//   W5. Behind the last group there are zeros: space taken in advance, so that most syncs find a file whose size and blocks
+//   Wal-3. A file names the oldest file that must be replayed before it; older ones are leftovers.
+//   Wal-4. A file is dropped only when everything in it is on the disk elsewhere.
+//   Wal-5. Behind the last group there are zeros: space taken in advance, so that most syncs find a file whose size and blocks
 //       did not change, which halves their cost. No group ends with a zero.
-//   W6. A group counts only while the directory is still the one that was opened: what is written to a file that was removed,
+//   Wal-6. A group counts only while the directory is still the one that was opened: what is written to a file that was removed,
 //       or moved away, will not be found. The lock, which is open as long as the store is, tells the directory.
 //
 // A file is `bough-wal n oldest crc`, then groups. A group is `group ticket records bytes crc`, then records. A record is
@@ -36,7 +36,7 @@ const reserve = Buffer.alloc(512 * 1024);
 export class Wal {
   readonly #disk: Disk;
   readonly #nextTicket: () => number;
-  /** The lock as it was when the store was opened (W6). */
+  /** The lock as it was when the store was opened (Wal-6). */
   readonly #directory: string | undefined;
   #open: OpenWal | undefined;
   #sealed: OpenWal | undefined;
@@ -79,7 +79,7 @@ export class Wal {
     this.#open = undefined;
   }
 
-  /** Forgets the sealed file (W4). */
+  /** Forgets the sealed file (Wal-4). */
   async dropSealed(): Promise<void> {
     if (!this.#sealed) return;
     const { handle, number } = this.#sealed;
@@ -105,7 +105,7 @@ export class Wal {
     return this.#open;
   }
 
-  /** `store_unavailable` when another directory, or none, is where the store was opened (W6). */
+  /** `store_unavailable` when another directory, or none, is where the store was opened (Wal-6). */
   checkDirectory(): void {
     if (this.#identity(paths.lock) !== this.#directory) throw this.#removed();
   }
@@ -118,7 +118,7 @@ export class Wal {
     const path = this.#disk.base;
     return new BoughError(
       "store_unavailable",
-      `The store in ${path} was removed or replaced while it was open, so what was written is lost; open it again.`,
+      `The store in ${path} was removed or replaced while it was open, so recent writes are lost; reopen it.`,
       { data: { path, reason: "removed" } },
     );
   }

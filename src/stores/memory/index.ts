@@ -1,23 +1,24 @@
 // The memory store: the default, and the oracle every other store is compared with. It promises nothing across the end of
 // the process, and everything else of the port.
 //
-//   M1. Every method decides and writes in one synchronous stretch, so operations can't interleave.
-//   M2. What comes out is never an object that is kept inside.
+//   Memory-1. Every method decides and writes in one synchronous stretch, so operations can't interleave.
+//   Memory-2. What comes out is never an object that is kept inside.
 
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { copyJson, type JsonObject, mergePatch } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
+  type Blobs,
   type BranchRef,
   type ClaimOptions,
-  type ContentRecord,
   checkDistinct,
   compareActivity,
   compareBranches,
-  compareText,
+  type DeleteOptions,
   decideAppend,
   decideClaim,
+  decideDelete,
   decodeCursor,
   decodeOpenCursor,
   defaultPageSize,
@@ -36,14 +37,15 @@ import {
   refuse,
   repeatedClaim,
   type Segment,
+  type SegmentCache,
   type SessionPage,
   type SessionQuery,
   type SessionRecord,
   type Store,
   type StoredEvent,
   Watchers,
-  withDescendants,
 } from "../../log/index.ts";
+import { getBlob, listBlobs, putBlob } from "./blobs.ts";
 import { FirstOf } from "./first-of.ts";
 import {
   addBranch,
@@ -56,14 +58,21 @@ import {
   pushEvents,
 } from "./tables.ts";
 
-/** Keeps everything in this process; gone at its end. */
-export function memoryStore(options: { clock?: Clock } = {}): Store {
-  return new MemoryStore(options.clock ?? systemClock);
+/** Options of `memoryStore`. */
+export interface MemoryStoreOptions {
+  readonly clock?: Clock;
+  /** Whether to keep segments, as other stores do (default false: they would hold the history twice). */
+  readonly segments?: boolean;
+}
+
+/** A store in the memory of this process; its data is lost when the process ends. */
+export function memoryStore({ clock = systemClock, segments = false }: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(clock, segments);
 }
 
 class MemoryStore implements Store {
   readonly kind = "memory";
-  readonly wantsSegments = false;
+  readonly segments: SegmentCache | undefined;
   readonly #sessions = new Map<string, MemorySession>();
   /** Branches whose header is open. */
   readonly #open = new Set<MemoryBranch>();
@@ -73,8 +82,13 @@ class MemoryStore implements Store {
   #epoch = 0;
   #closed = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, segments: boolean) {
     this.#clock = clock;
+    if (!segments) return;
+    this.segments = {
+      save: (ref, segment) => this.#saveSegment(ref, segment),
+      get: (ref, at) => this.#getSegment(ref, at),
+    };
   }
 
   async createSession(input: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
@@ -165,18 +179,11 @@ class MemoryStore implements Store {
     return [...this.#session(sessionId).branches.values()].map((branch) => structuredClone(branch.record));
   }
 
-  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
-    const branch = this.#branch(ref);
+  async deleteBranch(ref: BranchRef, options: DeleteOptions = {}) {
+    this.#branch(ref);
     const session = this.#session(ref.sessionId);
     const records = [...session.branches.values()].map((each) => each.record);
-    const doomed = withDescendants(records, ref.branchId).map((record) => record.branchId);
-    if (doomed.length > 1 && !options.recursive) {
-      const children = records.filter((each) => each.parent?.branchId === branch.record.branchId);
-      throw refuse.branchHasChildren(
-        ref,
-        children.map((each) => each.branchId),
-      );
-    }
+    const doomed = decideDelete(records, ref, options).map((record) => record.branchId);
     this.#refuseLive(doomed.map((id) => session.branches.get(id)!));
     for (const id of doomed) {
       this.#open.delete(session.branches.get(id)!);
@@ -221,10 +228,6 @@ class MemoryStore implements Store {
     const to = reverse ? high : Math.min(high, low + limit - 1);
     const events = collect(branch, from, to).map((event) => ({ ...event }));
     return reverse ? events.reverse() : events;
-  }
-
-  async claimRun(ref: BranchRef, options: ClaimOptions): Promise<RunClaim> {
-    return this.#claim(this.#branch(ref), options, this.#clock.now());
   }
 
   async renewRun(ref: BranchRef, { epoch, leaseMs }: { epoch: number; leaseMs: number }): Promise<RunClaim> {
@@ -279,13 +282,13 @@ class MemoryStore implements Store {
     return [...new Set(ids)].filter((id) => checkpoints.delete(id)).length;
   }
 
-  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
+  async #saveSegment(ref: BranchRef, { to, lines }: Segment): Promise<void> {
     const branch = this.#branch(ref);
     branch.segments = [...branch.segments.filter((segment) => segment.to !== to), { to, lines: [...lines] }];
     branch.segments.sort((a, b) => a.to - b.to);
   }
 
-  async getSegment(ref: BranchRef, at: number) {
+  async #getSegment(ref: BranchRef, at: number): Promise<Segment | undefined> {
     let end = at;
     for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
       const found: Segment | undefined = branch.segments.findLast((segment) => segment.to <= end);
@@ -295,47 +298,22 @@ class MemoryStore implements Store {
     return undefined;
   }
 
-  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    const branch = this.#branch(ref);
-    const { id, bytes, mediaType, name } = content;
-    const known = branch.contents.get(id);
-    if (known) return { ...known };
-    const record: ContentRecord = {
-      id,
-      size: bytes.length,
-      mediaType,
-      ...(name !== undefined && { name }),
-      createdAt: this.#clock.now(),
-      branchId: ref.branchId,
-    };
-    // Not slice(): that of a Buffer shares its memory.
-    this.#session(ref.sessionId).bytes.set(id, new Uint8Array(bytes));
-    branch.contents.set(id, record);
-    return { ...record };
-  }
-
-  async getContent(ref: BranchRef, contentId: string) {
-    for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
-      const record = branch.contents.get(contentId);
-      const bytes = record && this.#session(ref.sessionId).bytes.get(contentId);
-      if (record && bytes) return { record: { ...record }, bytes: new Uint8Array(bytes) };
-    }
-    return undefined;
-  }
-
-  async listContent(ref: BranchRef) {
-    const seen = new Map<string, ContentRecord>();
-    for (let branch: MemoryBranch | undefined = this.#branch(ref); branch; branch = branch.parent) {
-      for (const record of branch.contents.values()) if (!seen.has(record.id)) seen.set(record.id, { ...record });
-    }
-    return [...seen.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id));
-  }
-
-  async deleteContent(ref: BranchRef, contentId: string) {
-    const deleted = this.#branch(ref).contents.delete(contentId);
-    if (deleted) dropUnusedBytes(this.#session(ref.sessionId));
-    return deleted;
-  }
+  readonly blobs: Blobs = {
+    put: async (ref, blob) => {
+      const branch = this.#branch(ref);
+      return putBlob(this.#session(ref.sessionId), branch, blob, this.#clock.now());
+    },
+    get: async (ref, contentId) => {
+      const branch = this.#branch(ref);
+      return getBlob(this.#session(ref.sessionId), branch, contentId);
+    },
+    list: async (ref) => listBlobs(this.#branch(ref)),
+    delete: async (ref, contentId) => {
+      const deleted = this.#branch(ref).contents.delete(contentId);
+      if (deleted) dropUnusedBytes(this.#session(ref.sessionId));
+      return deleted;
+    },
+  };
 
   async watch(ref: BranchRef, after: number, signal: AbortSignal) {
     const branch = this.#sessions.get(ref.sessionId)?.branches.get(ref.branchId);

@@ -5,12 +5,13 @@ import {
   type BranchRecord,
   type BranchRef,
   checkDistinct,
+  type DeleteOptions,
+  decideDelete,
   isLive,
   isOpenHeader,
   type NewBranch,
   type NewEvent,
   refuse,
-  withDescendants,
 } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
@@ -230,7 +231,7 @@ export async function erase(
   );
   const ids = doomed.map(({ branchId }) => branchId);
   if (rows[0]!.done) {
-    // Nobody can append to them any more. Should this be lost, maintain() does it.
+    // No one can append to them any more. If this statement is lost, maintain() removes them.
     if (rows[0]!.missed) await database.hint("DELETE FROM bough.events WHERE branch_no = ANY ($1::bigint[])", nos);
     return ids;
   }
@@ -246,21 +247,14 @@ export async function erase(
 export async function deleteBranch(
   database: Database,
   ref: BranchRef,
-  recursive: boolean,
+  options: DeleteOptions,
   moment: Moment,
 ): Promise<string[]> {
   return decideAgain(async () => {
     await needBranch(database, ref);
     const branches = await branchesOf(database, ref.sessionId);
-    const doomed = withDescendants(branches, ref.branchId);
-    if (doomed.length === 0) return undefined;
-    if (doomed.length > 1 && !recursive) {
-      const children = branches.filter(({ parent }) => parent?.branchId === ref.branchId);
-      throw refuse.branchHasChildren(
-        ref,
-        children.map(({ branchId }) => branchId),
-      );
-    }
+    if (!branches.some(({ branchId }) => branchId === ref.branchId)) return undefined;
+    const doomed = decideDelete(branches, ref, options);
     return erase(database, ref.sessionId, doomed, { ...moment, withSession: false });
   });
 }

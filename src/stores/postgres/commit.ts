@@ -1,9 +1,9 @@
 // Group commit: appends to different branches that wait together go in one statement, and so share a round trip, a
 // transaction and a sync of the server's log. Owns the queue of waiting appends.
 //
-//   G1. Appends to one branch are written in the order in which they were asked for, one statement each.
-//   G2. Sessions are in one statement at a time, so that two statements of this process don't wait for each other's locks.
-//   G3. A refusal is one append's own. An error fails the whole statement, which then has written nothing: each append of
+//   PostgresCommit-1. Appends to one branch are written in the order in which they were asked for, one statement each.
+//   PostgresCommit-2. Sessions are in one statement at a time, so that two statements of this process don't wait for each other's locks.
+//   PostgresCommit-3. A refusal is one append's own. An error fails the whole statement, which then has written nothing: each append of
 //       it is asked for again alone, so that only the guilty one is told.
 
 import { type Appended, type BranchRef, branchKey } from "../../log/index.ts";

@@ -6,30 +6,31 @@ import { checkSchema, prepare } from "./open.ts";
 import { checkSource, openPool, type PostgresSource, schemaOf } from "./source.ts";
 import { PostgresStore } from "./store.ts";
 
+/** Options of a PostgreSQL store. */
 export interface PostgresOptions {
-  /** Where the times in records come from (default: the system's clock); leases run by the database's clock. */
+  /** The clock for times in records (default: the system's). Leases use the database's clock. */
   clock?: Clock;
   /**
-   * The schema that holds the tables, made if it is not there: one for each app that shares a database (default: the URL's
+   * The schema that holds the tables, created if missing: use one per app that shares a database (default: the URL's
    * `?schema=`, else "bough").
    */
   schema?: string;
-  /** What the server calls our connections (default "bough"); only with a URL. */
+  /** The `application_name` of the connections (default "bough"); only with a URL. */
   applicationName?: string;
-  /** How many connections at most (default 10), one of them for listening; only with a URL. */
+  /** The maximum number of connections (default 10), one of them for LISTEN; only with a URL. */
   maxConnections?: number;
-  /** How often those who watch a branch look for themselves, should a notification get lost (default 1,000). */
+  /** How often a watched branch is polled, in case a notification is lost (default 1,000). */
   pollMs?: number;
   /**
-   * How long an answer is waited for before the statement is cancelled and its connection given up (default 30,000); not with
-   * a bare `query()`.
+   * The timeout of a statement, after which it is cancelled and its connection closed (default 30,000); not with a bare
+   * `query()`.
    */
   timeoutMs?: number;
-  /** How often a statement is tried, when that is safe, before its failure is told (default 6). */
+  /** The maximum number of attempts for statements that are safe to retry (default 6). */
   attempts?: number;
-  /** Is told of every further try. */
+  /** Called before every retry. */
   onRetry?: (retry: PostgresRetry) => void;
-  /** Accepts a server with `synchronous_commit = off`, which loses acknowledged facts in a crash; `kind` then says so. */
+  /** Accepts a server with `synchronous_commit = off`, which can lose acknowledged facts in a crash; `kind` then shows it. */
   allowAsyncCommit?: boolean;
 }
 

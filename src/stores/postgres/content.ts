@@ -115,7 +115,7 @@ export async function getContent(
 function toBytes(given: unknown): Uint8Array {
   if (given instanceof Uint8Array) return new Uint8Array(given);
   if (typeof given === "string" && given.startsWith("\\x")) return new Uint8Array(Buffer.from(given.slice(2), "hex"));
-  throw new BoughError("store_unsupported", "The driver does not give bytes (bytea) as they are.");
+  throw new BoughError("store_unsupported", "The driver must return bytea columns as bytes.");
 }
 
 const listSql = `WITH RECURSIVE line (no, parent, depth) AS (

@@ -1,9 +1,9 @@
 // Making sessions: those that wait together are made by one statement, and so share a round trip, a transaction, a sync and a
 // connection. Owns the queue of sessions to be made.
 //
-//   N1. One statement at a time; what is asked for meanwhile goes into the next.
-//   N2. A statement has each id once, and inserts them in the same order everywhere, so that two never wait for each other.
-//   N3. A refusal is one session's own. An error fails the whole statement, which has then made nothing: each is asked for
+//   Creation-1. One statement at a time; what is asked for meanwhile goes into the next.
+//   Creation-2. A statement has each id once, and inserts them in the same order everywhere, so that two never wait for each other.
+//   Creation-3. A refusal is one session's own. An error fails the whole statement, which has then made nothing: each is asked for
 //       again alone, so that only the guilty one is told, unless what failed is the way to the database.
 
 import type { JsonObject } from "../../base/json.ts";

@@ -1,13 +1,13 @@
 // The way to the database: one statement at a time, each on its own, tried again where that is safe.
 //
-//   D1. A statement is a transaction. There are no others, so a pooler in between, or a process that dies, leaves none open.
-//   D2. What certainly had no effect is tried again; what may have had one only if having it twice is having it once
+//   Database-1. A statement is a transaction. There are no others, so a pooler in between, or a process that dies, leaves none open.
+//   Database-2. What certainly had no effect is tried again; what may have had one only if having it twice is having it once
 //       (`again`). Otherwise the caller is told that the outcome is unknown.
-//   D3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`. A read that the server
+//   Database-3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`. A read that the server
 //       gave up for its length is not tried again, and one without an answer only once more, on another connection.
-//   D4. A statement whose answer is not waited for any more does not go on: on connections of our own the server ends it
+//   Database-4. A statement whose answer is not waited for any more does not go on: on connections of our own the server ends it
 //       (source.ts), on those of a given pool it is cancelled from another one.
-//   D5. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
+//   Database-5. The schema is called "bough" in every statement; its real name, which was checked, is put in here.
 
 import { createHash } from "node:crypto";
 import {
@@ -22,9 +22,9 @@ import {
 } from "./faults.ts";
 import { canSpareOne, isPool, type PostgresClient, type PostgresPool, type PostgresQueryable } from "./source.ts";
 
-/** A statement that will be tried again, and why. */
+/** A statement that will be retried, and why. */
 export interface PostgresRetry {
-  /** How many tries there have been. */
+  /** The number of attempts so far. */
   readonly attempt: number;
   readonly delayMs: number;
   readonly error: unknown;
@@ -32,9 +32,9 @@ export interface PostgresRetry {
 
 export interface DatabaseOptions {
   readonly schema: string;
-  /** How often a statement is tried before its error is told. */
+  /** The maximum number of attempts. */
   readonly attempts: number;
-  /** How long an answer is waited for. */
+  /** The timeout of a statement. */
   readonly timeoutMs: number;
   readonly onRetry?: ((retry: PostgresRetry) => void) | undefined;
 }
@@ -76,12 +76,12 @@ export class Database {
     return this.#run<Row>(this.#statement(sql), values, true);
   }
 
-  /** Runs a statement whose loss nobody would notice: once, whatever becomes of it. */
+  /** Runs a statement that may get lost: once, ignoring its outcome. */
   async hint(sql: string, ...values: unknown[]): Promise<void> {
     try {
       await this.#try(this.#statement(sql), values);
     } catch {
-      // Whoever waits for the hint does not wait for it alone.
+      // Receivers of the hint also poll.
     }
   }
 
@@ -158,7 +158,7 @@ export class Database {
   }
 
   /**
-   * Ends what a connection still does (D4). Behind a pooler the number of its process may be that of another one's, so the
+   * Ends what a connection still does (Database-4). Behind a pooler the number of its process may be that of another one's, so the
    * statement must be ours. Whether this works is not waited for long: the pool may have no other connection.
    */
   async #cancel(client: PostgresClient, { text }: Statement): Promise<void> {

@@ -5,7 +5,7 @@ const most = 50;
 
 /**
  * Runs `attempt` until it has decided on what is still so when it writes: it answers `undefined`, or fails on a constraint,
- * when something it had read was changed by others meanwhile. Each such round somebody else got something done.
+ * when something it had read was changed by others meanwhile. In each such round another writer made progress.
  */
 export async function decideAgain<T>(attempt: () => Promise<T | undefined>): Promise<T> {
   for (let round = 1; round <= most; round++) {
@@ -16,5 +16,7 @@ export async function decideAgain<T>(attempt: () => Promise<T | undefined>): Pro
       if (!isOutdated(error)) throw error;
     }
   }
-  throw new BoughError("store_busy", `Others changed the same thing ${most} times over.`, { retryable: true });
+  throw new BoughError("store_busy", `Concurrent writers changed the same data ${most} times; try again.`, {
+    retryable: true,
+  });
 }

@@ -2,7 +2,7 @@
 
 import { BoughError } from "../../base/errors.ts";
 
-/** What is known of a statement that failed: it had no effect, or nobody can tell. */
+/** What is known of a failed statement: it had no effect, or its effect is unknown. */
 export type Aftermath = "nothing" | "unknown";
 
 /** SQLSTATEs after which the same statement can succeed: it lost against another one, or the server is not ready. */
@@ -70,7 +70,7 @@ export class Unsent extends Error {
   }
 }
 
-/** No answer came in time. */
+/** The statement timed out. */
 export class Unanswered extends Error {
   readonly code = "08006";
 
@@ -79,7 +79,7 @@ export class Unanswered extends Error {
   }
 }
 
-/** What the caller is told. Errors that mean nothing special pass as they are. */
+/** Translates an error for the caller. Other errors pass unchanged. */
 export function explain(error: unknown): unknown {
   if (BoughError.is(error)) return error;
   const code = codeOf(error);
@@ -88,10 +88,14 @@ export function explain(error: unknown): unknown {
   const options = { cause: error, data: { reason: code || message } };
   if (aftermathOf(error) === "unknown") {
     const data = { ...options.data, outcome: "unknown" };
-    return new BoughError("store_unavailable", `The connection was lost, so it is not known what was done ${why}.`, {
-      ...options,
-      data,
-    });
+    return new BoughError(
+      "store_unavailable",
+      `The connection was lost, so it is not known whether the statement took effect ${why}.`,
+      {
+        ...options,
+        data,
+      },
+    );
   }
   if (isConnectionLost(error) || code === "57P03") {
     return new BoughError("store_unavailable", `The database can't be reached ${why}.`, {
@@ -100,18 +104,18 @@ export function explain(error: unknown): unknown {
     });
   }
   if (isGivenUp(error)) {
-    const said = `The database gave the statement up, so nothing was done ${why}.`;
+    const said = `The database cancelled the statement, so nothing was written ${why}.`;
     return new BoughError("store_busy", said, { ...options, retryable: true });
   }
   if (isPassing(error)) {
-    return new BoughError("store_busy", `The database can't be had ${why}.`, { ...options, retryable: true });
+    return new BoughError("store_busy", `The database is busy ${why}.`, { ...options, retryable: true });
   }
   if (/^(25006|53100|53200|53400|58030)$/.test(code)) {
-    return new BoughError("store_read_only", `The database can't be written ${why}.`, options);
+    return new BoughError("store_read_only", `The database can't be written to ${why}.`, options);
   }
   if (/^XX00[12]$/.test(code)) return new BoughError("store_corrupt", `The database is damaged ${why}.`, options);
   if (/^54...$/.test(code))
-    return new BoughError("limit_exceeded", `A value is larger than PostgreSQL takes ${why}.`, options);
+    return new BoughError("limit_exceeded", `A value is larger than PostgreSQL accepts ${why}.`, options);
   // The last three: the schema has tables that are not ours.
   if (error instanceof Unsent || /^(28...|3D000|3F000|42501|0A000|42P01|42703|42P07)$/.test(code)) {
     return new BoughError("store_unsupported", `The database can't be used ${why}.`, options);

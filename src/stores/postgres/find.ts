@@ -1,6 +1,6 @@
 // Finding a branch by its ids.
 //
-//   F1. The way to a row is in the statement, not left to the planner: a subquery is done first, while a join of tables that
+//   Find-1. The way to a row is in the statement, not left to the planner: a subquery is done first, while a join of tables that
 //       were empty when the plan was made may read all of one of them for as long as the plan is kept.
 
 import { type BranchRef, refuse } from "../../log/index.ts";

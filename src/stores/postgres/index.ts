@@ -8,7 +8,7 @@ export type { PostgresRetry } from "./database.ts";
 export type { PostgresClient, PostgresPool, PostgresQueryable, PostgresSource } from "./source.ts";
 
 /**
- * Keeps everything in a schema of a PostgreSQL database (14 or newer) that any number of nodes may share. The source is a
+ * A store in a schema of a PostgreSQL database (14 or newer) that any number of nodes may share. The source is a
  * URL (which needs the package `pg`), a `pg` pool, or anything with its `query(text, values)`.
  */
 export async function postgresStore(source: PostgresSource, options: PostgresOptions = {}): Promise<Store> {

@@ -1,5 +1,5 @@
 // Listener: the one connection of a handle that listens, for all that want to hear something. It is made when it is first
-// needed; one that ended is made again by whoever asks next.
+// needed; one that ended is made again by the next caller.
 
 import type { Database } from "./database.ts";
 

@@ -2,7 +2,7 @@
 // also listen. One statement is under way at a time, with all that waits: notifying commits hold a lock of the whole server,
 // and appends must find connections.
 
-import { type BranchRef, Hearers, type LiveChannel, liveTextBytes } from "../../log/index.ts";
+import { type BranchRef, type LiveChannel, liveTextBytes, Subscribers } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import type { Listener } from "./listener.ts";
 import { keyOf } from "./watch.ts";
@@ -23,7 +23,7 @@ export class LiveTexts implements LiveChannel {
   /** Tells this handle's texts from others'. */
   readonly #handle: string;
   readonly #pollMs: number;
-  readonly #hearers = new Hearers();
+  readonly #hearers = new Subscribers();
   #waiting: Waiting[] = [];
   #isSending = false;
   #timer: NodeJS.Timeout | undefined;
@@ -70,7 +70,7 @@ export class LiveTexts implements LiveChannel {
     this.#isSending = false;
   }
 
-  /** A connection that ended is missed by nobody but those who hear. */
+  /** Reconnects only while there are listeners. */
   #stay(): void {
     if (this.#hearers.size > 0) return void this.#listener.ready();
     clearInterval(this.#timer);

@@ -1,5 +1,5 @@
-// Looking after the schema: are its logs whole, are there facts of no branch and bytes that nothing refers to. Everything
-// else that could be left behind the database itself does not allow (schema.ts, M4), and space is given back by its own
+// Looking after the schema: are its logs whole, are there facts without a branch and bytes that nothing refers to. Everything
+// else that could be left behind the database itself does not allow (schema.ts, PostgresSchema-4), and space is given back by its own
 // vacuum.
 
 import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
@@ -10,8 +10,8 @@ import { decodeText } from "./text.ts";
 export async function maintain(database: Database): Promise<MaintenanceReport> {
   const problems = [
     ...(await gaps(database)),
-    ...(await removed(database, "facts of no branch", orphanFactsSql)),
-    ...(await removed(database, "contents that nothing refers to", unusedContentsSql)),
+    ...(await removed(database, "facts without a branch", orphanFactsSql)),
+    ...(await removed(database, "unreferenced contents", unusedContentsSql)),
   ];
   const [counts] = await database.again<Record<"sessions" | "branches" | "events", string>>(
     `SELECT (SELECT count(*) FROM bough.sessions) AS sessions, (SELECT count(*) FROM bough.branches) AS branches,
@@ -38,7 +38,7 @@ async function gaps(database: Database): Promise<StoreProblem[]> {
   );
   return rows.map((row) => ({
     code: "corrupt",
-    detail: `Has ${row.facts} facts of its own where ${row.base + 1} to ${row.head} should be, or its parent lacks the fork point.`,
+    detail: `Has ${row.facts} facts of its own instead of ${row.base + 1} to ${row.head}, or its parent lacks the fork point.`,
     sessionId: decodeText(row.session_id),
     branchId: decodeText(row.branch_id),
   }));
@@ -57,7 +57,7 @@ async function removed(database: Database, what: string, sql: string): Promise<S
     const { length } = await database.again(sql);
     return length > 0 ? [{ code: "orphan", detail: `Removed ${length} ${what}.` }] : [];
   } catch (error) {
-    // Somebody refers to one of them again: it is for the next time.
+    // One of them is referenced again; they are left to the next maintain().
     if (isOutdated(error)) return [];
     throw error;
   }

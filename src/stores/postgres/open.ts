@@ -1,7 +1,7 @@
 // From a source to a database that is known to be safe: a server of an age we know, UTF-8, commits that are waited for, and
 // a schema of this version.
 //
-//   O1. synchronous_commit is read, not set: what it is belongs to whoever runs the database. `off` loses acknowledged
+//   PostgresOpen-1. synchronous_commit is read, not set: the operator of the database decides it. `off` loses acknowledged
 //       facts when the server crashes, so it is refused unless the caller allows just that. Appends look at it again, each
 //       in its own statement, since a connection may be given another setting later.
 
@@ -21,8 +21,9 @@ export async function prepare(
       current_setting('synchronous_commit') AS commit`,
   );
   const { version, encoding, commit } = found!;
-  if (Number(version) < oldestServer) throw unsupported(`PostgreSQL 14 is needed, this is ${version}.`, { version });
-  if (encoding !== "UTF8") throw unsupported(`The database's encoding is ${encoding}, not UTF8.`, { encoding });
+  if (Number(version) < oldestServer)
+    throw unsupported(`PostgreSQL 14 or newer is required; the server has ${version}.`, { version });
+  if (encoding !== "UTF8") throw unsupported(`The database's encoding must be UTF8, not ${encoding}.`, { encoding });
   const waitsForCommits = commit !== "off";
   if (!waitsForCommits && !options.allowAsyncCommit) throw asyncCommit();
   await migrate(database);
@@ -30,7 +31,7 @@ export async function prepare(
 }
 
 export function asyncCommit(): BoughError {
-  return unsupported("synchronous_commit is off: what was acknowledged could be lost; turn it on.", {
+  return unsupported("synchronous_commit is off, so acknowledged writes could be lost; turn it on.", {
     synchronousCommit: "off",
   });
 }
@@ -42,7 +43,11 @@ function unsupported(message: string, data: Record<string, unknown>): BoughError
 /** A schema's name as it may stand in a statement: nothing that needs quoting, nothing PostgreSQL would cut off. */
 export function checkSchema(schema: string): string {
   if (/^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith("pg_")) return schema;
-  throw new BoughError("invalid_argument", "A schema is named by up to 48 of a-z, 0-9 and _, and not by pg_….", {
-    data: { schema },
-  });
+  throw new BoughError(
+    "invalid_argument",
+    "A schema name must have 1 to 48 characters of a-z, 0-9 and _, and must not start with a digit or pg_.",
+    {
+      data: { schema },
+    },
+  );
 }

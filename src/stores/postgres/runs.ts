@@ -1,8 +1,8 @@
 // The run slot: columns of the branch's row, so that the epoch an append checks is read with the branch it appends to.
 //
-//   R1. Leases run by the database's clock and no other: nodes whose clocks differ agree on when one is over.
+//   PostgresRuns-1. Leases run by the database's clock and no other: nodes whose clocks differ agree on when one is over.
 
-import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
+import { type BranchRef, type RunClaim, refuse } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { branchSql, idsOf } from "./find.ts";
 import { decodeText, encodeText } from "./text.ts";
@@ -16,7 +16,7 @@ export interface ClaimRow {
 }
 
 /**
- * The database's time in milliseconds (R1). The parameter is null, except in tests of expiry, which can't wait for it and
+ * The database's time in milliseconds (PostgresRuns-1). The parameter is null, except in tests of expiry, which can't wait for it and
  * say what time it is.
  */
 export function databaseTime(parameter: string): string {
@@ -41,45 +41,6 @@ export function claimIn({ sessionId, branchId }: BranchRef, row: Partial<ClaimRo
     claimedAt: Number(row.claimed_at),
     expiresAt: Number(row.expires_at),
   };
-}
-
-const claimSql = `WITH held AS MATERIALIZED (
-    SELECT b.no, b.epoch, b.run_id, b.owner, b.claimed_at, b.expires_at, ${databaseTime("$7")} AS at
-    FROM bough.branches b WHERE ${branchSql} FOR NO KEY UPDATE
-  ), judged AS MATERIALIZED (
-    SELECT *, run_id = $3 AND owner = $4 AS renews,
-      run_id IS NULL OR (run_id = $3 AND owner = $4) OR expires_at <= at OR epoch = $6::bigint AS fits FROM held
-  ), decided AS MATERIALIZED (
-    SELECT *, CASE WHEN renews THEN epoch WHEN fits THEN nextval('bough.epochs') END AS given FROM judged
-  ), taken AS (
-    UPDATE bough.branches b SET epoch = d.given, run_id = $3, owner = $4,
-      claimed_at = CASE WHEN d.renews THEN d.claimed_at ELSE d.at END, expires_at = d.at + $5::bigint
-    FROM decided d WHERE b.no = d.no AND d.fits
-  ) SELECT epoch, run_id, owner, claimed_at, expires_at, at, fits, given FROM decided`;
-
-export async function claimRun(
-  database: Database,
-  ref: BranchRef,
-  options: ClaimOptions,
-  leaseNow: number | null,
-): Promise<RunClaim> {
-  const { runId, owner } = options;
-  const leaseMs = Math.round(options.leaseMs);
-  const [row] = await database.again<ClaimRow & { at: string; fits: boolean; given: string | null }>(
-    claimSql,
-    ...idsOf(ref),
-    encodeText(runId),
-    encodeText(owner),
-    leaseMs,
-    whole(options.over),
-    leaseNow,
-  );
-  if (!row) throw refuse.branchNotFound(ref);
-  const at = Number(row.at);
-  const held = claimIn(ref, row);
-  if (decideClaim(held, options, at) === "renew") return { ...held!, expiresAt: at + leaseMs };
-  const { sessionId, branchId } = ref;
-  return { sessionId, branchId, runId, owner, epoch: Number(row.given), claimedAt: at, expiresAt: at + leaseMs };
 }
 
 const renewSql = `WITH held AS MATERIALIZED (

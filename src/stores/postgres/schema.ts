@@ -1,10 +1,10 @@
 // The tables, as the migrations that make them. The table `migrations` has a row for each that the schema has been through.
 //
-//   M1. A migration and its row are one transaction, so a killed migration has not happened.
-//   M2. Migrations wait for each other (an advisory lock); of two processes that open a new schema at once, the row that
+//   PostgresSchema-1. A migration and its row are one transaction, so a killed migration has not happened.
+//   PostgresSchema-2. Migrations wait for each other (an advisory lock); of two processes that open a new schema at once, the row that
 //       is there already tells the second one that nothing is left to do.
-//   M3. A migration that was released never changes; a change of the schema is a new one at the end.
-//   M4. What belongs to a branch goes with it (ON DELETE CASCADE): such a deletion looks at what is there when the branch
+//   PostgresSchema-3. A migration that was released never changes; a change of the schema is a new one at the end.
+//   PostgresSchema-4. What belongs to a branch goes with it (ON DELETE CASCADE): such a deletion looks at what is there when the branch
 //       goes, not at what was there when the statement began. A session can't go before its branches, a parent before its
 //       forks, nor bytes before what refers to them: a statement that missed one of these fails and is decided again.
 //       Facts are not looked after in this way, because it would make every append a fifth dearer; whoever deletes a branch
@@ -138,14 +138,14 @@ export async function migrate(database: Database, steps: readonly Migration[] = 
     try {
       await database.script([...opening(database.schema, isNew), recording(version + 1), ...step]);
     } catch (error) {
-      // The row is there: somebody else has done it, unless that was to be seen by now.
+      // The row is there: another process has done it, unless that should be visible by now.
       if (!isTaken(error) || failed) throw error;
     }
   }
 }
 
 /**
- * Waits for other migrations (M2) and makes what the row of a migration needs. A schema that is there is not asked for: even
+ * Waits for other migrations (PostgresSchema-2) and makes what the row of a migration needs. A schema that is there is not asked for: even
  * `IF NOT EXISTS` needs the right to make one, which a role that was given its schema does not have.
  */
 function opening(schema: string, isNew: boolean): string[] {
@@ -181,7 +181,7 @@ async function checkVersion(database: Database, supported: number): Promise<{ ve
 export function tooNew(found: number, supported = newestVersion): BoughError {
   return new BoughError(
     "store_too_new",
-    `The database has schema version ${found}; this version of Bough knows up to ${supported}.`,
+    `The database has schema version ${found}; this version of Bough supports up to ${supported}.`,
     { data: { found, supported } },
   );
 }

@@ -1,9 +1,9 @@
 // Segments of the projection, each deflated, as one text. Owns the requests for segments that wait for each other.
 //
-//   S1. What is asked for together, as a cold load asks for all segments of a branch, goes in one statement.
-//   S2. They are inflated one after the other, on another thread: the reader parses one while the next is inflated, and
+//   Segments-1. What is asked for together, as a cold load asks for all segments of a branch, goes in one statement.
+//   Segments-2. They are inflated one after the other, on another thread: the reader parses one while the next is inflated, and
 //       several at once would only keep it from its processor.
-//   S3. The text is base64: every driver gives texts as they are, none is asked for bytes, and the database neither
+//   Segments-3. The text is base64: every driver gives texts as they are, none is asked for bytes, and the database neither
 //       compresses it again nor has to look at it.
 
 import { promisify } from "node:util";
@@ -88,7 +88,7 @@ export class Segments {
   readonly #database: Database;
   /** Those that can still be joined, by branch. */
   readonly #groups = new Map<string, Group>();
-  /** The end of what is being inflated (S2). */
+  /** The end of what is being inflated (Segments-2). */
   #inflated: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database) {

@@ -1,7 +1,7 @@
 // Session rows, and the table that finds them by metadata.
 //
-//   X1. `terms` holds one row for each key of each session's metadata, written in the same statement as the metadata.
-//   X2. An update is decided on a version and written only if that is still the version, so no patch is lost and no term
+//   PostgresSessions-1. `terms` holds one row for each key of each session's metadata, written in the same statement as the metadata.
+//   PostgresSessions-2. An update is decided on a version and written only if that is still the version, so no patch is lost and no term
 //       is left behind that the statement could not see.
 
 import { createHash } from "node:crypto";

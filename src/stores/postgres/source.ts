@@ -2,7 +2,7 @@
 
 import { BoughError } from "../../base/errors.ts";
 
-/** The least a source must do: run one statement with values, or several without. */
+/** The minimal source: runs one statement with values, or several without. */
 export interface PostgresQueryable {
   // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says
   query(text: string, values?: any[]): Promise<{ rows: any[] }>;
@@ -15,14 +15,15 @@ export interface PostgresClient extends PostgresQueryable {
   on(event: string, listener: (...args: any[]) => void): unknown;
 }
 
-/** A pool in the manner of `pg`: with connections of its own, prepared statements and LISTEN can be used. */
+/** A pool like that of `pg`. Its connections allow prepared statements and LISTEN. */
 export interface PostgresPool extends PostgresQueryable {
   connect(): Promise<PostgresClient>;
 }
 
+/** A connection string, or a pool of the package `pg`. */
 export type PostgresSource = string | PostgresQueryable | PostgresPool;
 
-/** A source that is none, such as a variable of the environment that nobody has set, is refused before it is used. */
+/** Refuses an invalid source, such as an unset environment variable, before it is used. */
 export function checkSource(source: PostgresSource): void {
   if (typeof source === "string" || typeof source?.query === "function") return;
   throw new BoughError("invalid_argument", "A PostgreSQL store takes a URL, a pool, or an object with query().");
@@ -59,9 +60,9 @@ export async function openPool(
   connectionString: string,
   options: { max: number; applicationName: string; timeoutMs: number },
 ): Promise<{ pool: PostgresPool; end(): Promise<void> }> {
-  // Refused here, because the error of whoever parses it next shows the password.
+  // Refused here, because the error of the next parser would show the password.
   if (!URL.canParse(connectionString, "postgres://base")) {
-    throw new BoughError("invalid_argument", "That is not the URL of a PostgreSQL database.");
+    throw new BoughError("invalid_argument", "The URL must be that of a PostgreSQL database: postgres://….");
   }
   const { Pool } = await loadDriver();
   const pool = new Pool({

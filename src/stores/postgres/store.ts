@@ -7,14 +7,16 @@ import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
+  type Blobs,
   type BranchRef,
-  type ClaimOptions,
+  copyDelete,
+  type DeleteOptions,
   type NewBranch,
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
   refuse,
-  type Segment,
+  type SegmentCache,
   type SessionQuery,
   type Store,
 } from "../../log/index.ts";
@@ -122,11 +124,11 @@ export class PostgresStore implements Store {
     return this.#do((db) => branches.listBranches(db, sessionId));
   }
 
-  async deleteBranch({ sessionId, branchId }: BranchRef, options: { recursive?: boolean } = {}) {
-    const { recursive = false } = options;
+  async deleteBranch({ sessionId, branchId }: BranchRef, options: DeleteOptions = {}) {
+    const wanted = copyDelete(options);
     const ref = { sessionId, branchId };
     const leaseNow = this.#parts.leaseNow();
-    const gone = await this.#do((db, now) => branches.deleteBranch(db, ref, recursive, { now, leaseNow }));
+    const gone = await this.#do((db, now) => branches.deleteBranch(db, ref, wanted, { now, leaseNow }));
     for (const each of gone) this.#news.tell({ sessionId, branchId: each });
     return gone;
   }
@@ -143,11 +145,6 @@ export class PostgresStore implements Store {
 
   async read(ref: BranchRef, options: ReadOptions = {}) {
     return this.#do((db) => log.read(db, ref, options));
-  }
-
-  async claimRun(ref: BranchRef, options: ClaimOptions) {
-    const own = { ...options };
-    return this.#do((db) => runs.claimRun(db, ref, own, this.#parts.leaseNow()));
   }
 
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -181,31 +178,23 @@ export class PostgresStore implements Store {
     return this.#do((db) => checkpoints.deleteCheckpoints(db, ref, own));
   }
 
-  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
-    const packing = packSegment(lines);
-    return this.#do(async (db) => saveSegment(db, ref, to, await packing));
-  }
+  readonly segments: SegmentCache = {
+    save: async (ref, { to, lines }) => {
+      const packing = packSegment(lines);
+      return this.#do(async (db) => saveSegment(db, ref, to, await packing));
+    },
+    get: async (ref, at) => this.#do(() => this.#segments.get(ref, at)),
+  };
 
-  async getSegment(ref: BranchRef, at: number) {
-    return this.#do(() => this.#segments.get(ref, at));
-  }
-
-  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    const own = { ...content, bytes: Buffer.from(content.bytes) };
-    return this.#do((db, now) => contents.putContent(db, ref, own, now));
-  }
-
-  async getContent(ref: BranchRef, contentId: string) {
-    return this.#do((db) => contents.getContent(db, ref, contentId));
-  }
-
-  async listContent(ref: BranchRef) {
-    return this.#do((db) => contents.listContent(db, ref));
-  }
-
-  async deleteContent(ref: BranchRef, contentId: string) {
-    return this.#do((db) => contents.deleteContent(db, ref, contentId));
-  }
+  readonly blobs: Blobs = {
+    put: async (ref, blob) => {
+      const own = { ...blob, bytes: Buffer.from(blob.bytes) };
+      return this.#do((db, now) => contents.putContent(db, ref, own, now));
+    },
+    get: async (ref, contentId) => this.#do((db) => contents.getContent(db, ref, contentId)),
+    list: async (ref) => this.#do((db) => contents.listContent(db, ref)),
+    delete: async (ref, contentId) => this.#do((db) => contents.deleteContent(db, ref, contentId)),
+  };
 
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);

@@ -1,9 +1,9 @@
 // The crossing between JavaScript text and PostgreSQL text, which holds neither U+0000 nor lone surrogates.
 //
-//   T1. No text is changed by being stored. One that PostgreSQL can't hold goes in as its JSON behind a mark, and so does
+//   Text-1. No text is changed by being stored. One that PostgreSQL can't hold goes in as its JSON behind a mark, and so does
 //       one that begins with the mark.
-//   T2. Equal texts are stored equal, so the database can compare them.
-//   T3. A header is a jsonb object whose keys and values are JSON texts of their own: the database merges patches and
+//   Text-2. Equal texts are stored equal, so the database can compare them.
+//   Text-3. A header is a jsonb object whose keys and values are JSON texts of their own: the database merges patches and
 //       compares values without looking inside them, so what jsonb can't hold or would write otherwise is never shown to it.
 
 import { isWellFormed, type Json, type JsonObject } from "../../base/json.ts";
@@ -28,7 +28,7 @@ export function decodeObject(stored: string, what: string): JsonObject {
   }
 }
 
-/** The header of a new branch as the database keeps it (T3). */
+/** The header of a new branch as the database keeps it (Text-3). */
 export function encodeHeader(header: JsonObject): string {
   return encodeEntries(header, (value) => JSON.stringify(value));
 }

@@ -1,9 +1,9 @@
 // Waiting for news of a branch. Owns the hints that are sent and the polling.
 //
-//   W1. Appends of this handle tell at once. Other handles are told by NOTIFY, which is a hint: it is sent after the
+//   PostgresWatch-1. Appends of this handle tell at once. Other handles are told by NOTIFY, which is a hint: it is sent after the
 //       commit, many appends in one, so that no commit waits for PostgreSQL's one lock on its queue of notifications.
-//   W2. Whoever waits is woken by polling too, so that nothing depends on a hint.
-//   W3. A wait never rejects. What is wrong is told by the read that follows it.
+//   PostgresWatch-2. Waiters are woken by polling too, so that nothing depends on a hint.
+//   PostgresWatch-3. A wait never rejects. What is wrong is told by the read that follows it.
 
 import { createHash } from "node:crypto";
 import { type BranchRef, Watchers } from "../../log/index.ts";
@@ -138,7 +138,7 @@ export class News {
   }
 }
 
-/** A branch in a hint: short, and telling nothing to whoever else listens. */
+/** A branch in a hint: short, and meaningless to other listeners. */
 export function keyOf({ sessionId, branchId }: BranchRef): string {
   return createHash("sha256")
     .update(JSON.stringify([sessionId, branchId]))

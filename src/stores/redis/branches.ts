@@ -1,10 +1,10 @@
 // Branches: a hash for each, under a number that is never used again in its session, with a field for every key of its
 // header ("h:"). The session's hash `branches` leads from ids to numbers.
 //
-//   B1. Everything of a branch lies under its number: b (record and run slot), log (facts), ids (sequence number of each
+//   Branches-1. Everything of a branch lies under its number: b (record and run slot), log (facts), ids (sequence number of each
 //       fact), cp (checkpoints), segs and seg (segments), refs (content it put there).
 
-import { type BranchRecord, type BranchRef, type NewBranch, refuse } from "../../log/index.ts";
+import { type BranchRecord, type BranchRef, type DeleteOptions, type NewBranch, refuse } from "../../log/index.ts";
 import type { Runner } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 import { fromFields, toFields, toMap, unwire, wire } from "./keys.ts";
@@ -66,7 +66,7 @@ local function inOrder()
 end
 `;
 
-/** release: takes away one use of a content, and its bytes with the last. erase: removes all of a branch (B1). */
+/** release: takes away one use of a content, and its bytes with the last. erase: removes all of a branch (Branches-1). */
 export const eraseLua = `
 local function release(content)
   if redis.call("HINCRBY", root .. ":uses", content, -1) > 0 then return end
@@ -193,29 +193,27 @@ export async function listBranches(redis: Runner, sessionId: string): Promise<Br
   return records.map((flat) => toRecord(sessionId, flat));
 }
 
-// ARGV: clock, branch id, recursive or not. Parents are answered before their children.
+// ARGV: clock, branch id, recursive or not, ids of branches that go too. A branch is created after its parent, so one pass
+// in the order of creation finds all descendants.
 const deleteScript = writer(
   `${claimLua}${orderLua}${eraseLua}
 local no = tonumber(find(ARGV[2]))
 if not no then return {"branch_not_found"} end
-local children = {}
+local goes = {[no] = true}
+for i = 4, #ARGV do
+  local other = tonumber(find(ARGV[i]))
+  if other then goes[other] = true end
+end
+local doomed, left = {}, {"branch_has_children"}
 for _, branch in ipairs(inOrder()) do
   local parent = tonumber(redis.call("HGET", key("b", branch.no), "parent"))
-  if parent then
-    children[parent] = children[parent] or {}
-    table.insert(children[parent], branch)
+  if not goes[branch.no] and parent and goes[parent] then
+    left[#left + 1] = branch.id
+    if ARGV[3] ~= "" then goes[branch.no] = true end
   end
+  if goes[branch.no] then doomed[#doomed + 1] = branch end
 end
-local doomed, at = {{id = ARGV[2], no = no}}, 1
-while doomed[at] do
-  for _, child in ipairs(children[doomed[at].no] or {}) do doomed[#doomed + 1] = child end
-  at = at + 1
-end
-if #doomed > 1 and ARGV[3] == "" then
-  local ids = {"branch_has_children"}
-  for _, child in ipairs(children[no]) do ids[#ids + 1] = child.id end
-  return ids
-end
+if #left > 1 and ARGV[3] == "" then return left end
 local now = clock()
 for _, branch in ipairs(doomed) do
   local held = holder(key("b", branch.no))
@@ -231,8 +229,10 @@ return ids`,
   { whenFull: true },
 );
 
-export async function deleteBranch(redis: Runner, ref: BranchRef, recursive: boolean): Promise<string[]> {
-  const [word, ...rest] = await redis.run(deleteScript, ref.sessionId, [wire(ref.branchId), recursive]);
+export async function deleteBranch(redis: Runner, ref: BranchRef, options: DeleteOptions): Promise<string[]> {
+  const { recursive = false, also = [] } = options;
+  const args = [wire(ref.branchId), recursive, ...also.map(wire)];
+  const [word, ...rest] = await redis.run(deleteScript, ref.sessionId, args);
   switch (word) {
     case "branch_not_found":
       throw refuse.branchNotFound(ref);

@@ -61,7 +61,7 @@ export async function makeClient(source: string | RedisSource): Promise<RedisCli
 }
 
 function noSource(): BoughError {
-  const message = "A Redis store takes redis://HOST:PORT/NUMBER, rediss://… or a client of one server (createClient).";
+  const message = "A Redis store takes redis://HOST:PORT/NUMBER, rediss://… or a single-server client (createClient).";
   return new BoughError("invalid_argument", message);
 }
 
@@ -69,7 +69,7 @@ async function loadPackage(): Promise<{ createClient(options: object): RedisClie
   try {
     return (await import("redis")) as unknown as { createClient(options: object): RedisClient };
   } catch (cause) {
-    throw new BoughError("dependency_missing", "The Redis store needs a package: run `npm install redis`.", {
+    throw new BoughError("dependency_missing", 'The Redis store needs the package "redis": run `npm install redis`.', {
       data: { package: "redis" },
       cause,
     });

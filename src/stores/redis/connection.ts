@@ -1,8 +1,8 @@
 // One connection to the server: sends commands, and repeats those that may be repeated when the connection breaks.
 //
-//   C1. What certainly did not run (not sent, refused because the server is loading or busy) is sent again.
-//   C2. What may have run is sent again only if a second run changes nothing and answers the same (Script.repeatable).
-//   C3. Both only for `patienceMs`, and not while the store closes; then the caller is told.
+//   RedisConnection-1. What certainly did not run (not sent, refused because the server is loading or busy) is sent again.
+//   RedisConnection-2. What may have run is sent again only if a second run changes nothing and answers the same (Script.repeatable).
+//   RedisConnection-3. Both only for `patienceMs`, and not while the store closes; then the caller is told.
 
 import type { Clock } from "../../base/clock.ts";
 import type { Argument, RedisClient } from "./client.ts";

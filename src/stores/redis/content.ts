@@ -73,7 +73,7 @@ export async function getContent(
   if (word!.toString() === "branch_not_found") throw refuse.branchNotFound(ref);
   if (!owner) return undefined;
   const { sessionId } = ref;
-  if (!bytes) throw corrupt(`The bytes of a content of session "${sessionId}" are gone.`, { sessionId });
+  if (!bytes) throw corrupt(`The bytes of a content of session "${sessionId}" are missing.`, { sessionId });
   const record = toRecord({ sessionId, branchId: unwire(owner.toString()) }, id, value!.toString());
   return { record, bytes: new Uint8Array(bytes) };
 }

@@ -3,16 +3,16 @@
 import { BoughError } from "../../base/errors.ts";
 import type { Connection } from "./connection.ts";
 
-/** What can be lost of what was acknowledged. */
+/** How much acknowledged data can be lost. */
 export type Loss = "nothing" | "seconds" | "sinceSnapshot" | "everything" | "unknown";
 
-/** What the server's settings promise. No setting promises anything about a failover to a replica. */
+/** What the server's settings guarantee. No setting guarantees anything for a failover to a replica. */
 export interface RedisDurability {
-  /** When the server process dies. */
+  /** Loss when the server process crashes. */
   readonly processDeath: Loss;
-  /** When its machine does. */
+  /** Loss at a power failure of its machine. */
   readonly powerLoss: Loss;
-  /** The same in a sentence. */
+  /** The same as a sentence. */
   readonly description: string;
 }
 
@@ -23,19 +23,20 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
   const info = toInfo(await redis.command<string>("INFO"));
   const version = info.get("redis_version") ?? "0";
   if (Number.parseInt(version, 10) < oldest) {
-    throw unsupported(`Redis ${version} is too old; ${oldest}.0 or newer is needed.`, { found: version });
+    throw unsupported(`Redis ${version} is too old; ${oldest}.0 or newer is required.`, { found: version });
   }
   if (info.get("cluster_enabled") === "1") await refuseCluster(redis);
   const settings = await settingsOf(redis);
   const policy = settings?.get("maxmemory-policy") ?? info.get("maxmemory_policy");
-  // Policies named volatile-… spare keys that never expire, such as the store's; but nobody can promise that no other
+  // Policies named volatile-… spare keys that never expire, such as the store's; but there is no guarantee that no other
   // program ever sets an expiry on them, so none is taken on trust.
   if (policy !== undefined && policy !== "noeviction") {
     const told = `The server evicts keys when its memory is full (maxmemory-policy is ${policy}); it must be noeviction.`;
     throw unsupported(told, { policy });
   }
   const base = durabilityOf(info, settings);
-  const unknownPolicy = policy === undefined ? " Whether it evicts keys when its memory is full can't be known." : "";
+  const unknownPolicy =
+    policy === undefined ? " It is not known whether the server evicts keys when its memory is full." : "";
   return { ...base, description: base.description + unknownPolicy };
 }
 
@@ -43,7 +44,9 @@ export async function inspect(redis: Connection): Promise<RedisDurability> {
 async function refuseCluster(redis: Connection): Promise<void> {
   const servers = Number(toInfo(await redis.command<string>("CLUSTER", "INFO")).get("cluster_size"));
   if (servers <= 1) return;
-  throw unsupported(`The server is one of ${servers} of a cluster; the store talks to a single one.`, { servers });
+  throw unsupported(`The server is one of ${servers} of a cluster; the store works with a single server only.`, {
+    servers,
+  });
 }
 
 function toInfo(text: string): Map<string, string> {
@@ -67,15 +70,15 @@ async function settingsOf(redis: Connection): Promise<Map<string, string> | unde
 
 const always = "Every write is on disk before it is acknowledged (appendfsync always).";
 const everySecond =
-  "A power failure can lose what was acknowledged in about the last two seconds (appendfsync everysec); `appendfsync always` loses nothing.";
+  "A power failure can lose writes acknowledged in about the last two seconds (appendfsync everysec); `appendfsync always` loses nothing.";
 const whileRewriting =
-  "A power failure while the server rewrites its file can lose what was acknowledged in about the last half minute (no-appendfsync-on-rewrite yes).";
+  "A power failure while the server rewrites its file can lose writes acknowledged in about the last 30 seconds (no-appendfsync-on-rewrite yes).";
 const whenever =
-  "A power failure can lose what the operating system had not written yet, often half a minute (appendfsync no).";
+  "A power failure can lose writes that the operating system has not flushed yet, often the last 30 seconds (appendfsync no).";
 const snapshots =
   "When the server stops unexpectedly, everything since its last snapshot is lost (appendonly no); `appendonly yes` keeps it.";
-const nowhere = "The server keeps nothing on disk (appendonly no, save empty): everything is lost when it stops.";
-const hidden = "The server does not show its settings, so what it can lose can't be known.";
+const nowhere = "The server stores nothing on disk (appendonly no, save empty): everything is lost when it stops.";
+const hidden = "The server does not show its settings, so its durability is unknown.";
 
 function durabilityOf(info: Map<string, string>, settings: Map<string, string> | undefined): RedisDurability {
   const appendOnly = settings?.get("appendonly") ?? (info.get("aof_enabled") === "1" ? "yes" : undefined);

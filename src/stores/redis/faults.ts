@@ -38,7 +38,7 @@ export function explain(error: unknown, { isConnecting = false } = {}): unknown 
   const options = { cause: error, data: { reason: word ?? "connection" } };
   if (word === undefined) {
     const isUnknown = isLost(error) && !isConnecting;
-    const unknown = isUnknown ? "; whether the last command was carried out is not known" : "";
+    const unknown = isUnknown ? "; it is not known whether the last command took effect" : "";
     return new BoughError("store_unavailable", `The Redis server can't be reached (${why})${unknown}.`, {
       cause: error,
       data: { ...options.data, ...(isUnknown && { outcome: "unknown" }) },
@@ -48,12 +48,12 @@ export function explain(error: unknown, { isConnecting = false } = {}): unknown 
   if (isPassing(error))
     return new BoughError("store_busy", `The Redis server is busy (${why}).`, { ...options, retryable: true });
   if (cannotWrite.has(word)) {
-    return new BoughError("store_read_only", `The Redis server takes no writes (${why}).`, options);
+    return new BoughError("store_read_only", `The Redis server accepts no writes (${why}).`, options);
   }
   if (isConnecting || notAllowed.has(word)) {
-    return new BoughError("store_unsupported", `The Redis server does not let the store work (${why}).`, options);
+    return new BoughError("store_unsupported", `The Redis server refuses the store's commands (${why}).`, options);
   }
-  if (word === "WRONGTYPE") return corrupt(`A key of the store holds something else (${why}).`);
+  if (word === "WRONGTYPE") return corrupt(`A key of the store has an unexpected type (${why}).`);
   return error;
 }
 

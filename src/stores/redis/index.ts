@@ -14,29 +14,30 @@ export type { RedisSource } from "./client.ts";
 export type { Loss, RedisDurability } from "./durability.ts";
 export type { RedisStore } from "./store.ts";
 
-/** Something the operator of the server should know. */
+/** A warning for the operator of the server. */
 export interface RedisWarning {
-  /** `durability`: acknowledged data can be lost. `connection`: the server went away; what is safe is tried again. */
+  /** `durability`: acknowledged data can be lost. `connection`: the connection was lost; safe operations are retried. */
   readonly code: "durability" | "connection";
   readonly message: string;
 }
 
+/** Options of a Redis store. */
 export interface RedisOptions {
   /**
-   * For tests that move time themselves: stands in for the server's clock in records and leases. The system's clock, like
-   * none, means the server's: nodes whose clocks differ must agree about a lease.
+   * For tests that control time: replaces the server's clock in records and leases. By default, and for the system clock,
+   * the server's clock is used, so that nodes whose clocks differ agree about a lease.
    */
   clock?: Clock;
   /**
-   * The beginning of all keys; stores with different ones share a server without meeting (default: the URL's `?prefix=`,
-   * else "bough").
+   * The prefix of all keys; stores with different prefixes can share a server (default: the URL's `?prefix=`, else
+   * "bough").
    */
   prefix?: string;
-  /** How often a watched branch is looked at, in case a message was not heard (default 1,000). */
+  /** How often a watched branch is polled, in case a message is lost (default 1,000). */
   pollMs?: number;
-  /** There is no such option: a server that may throw facts away is no place for them. */
+  /** There is no such option: a server that evicts keys would lose facts. */
   allowEviction?: never;
-  /** Told when opening shows that data can be lost, and when the connection breaks (default: a process warning). */
+  /** Called if data can be lost with the server's settings, and when the connection breaks (default: a process warning). */
   onWarning?: (warning: RedisWarning) => void;
 }
 
@@ -44,9 +45,9 @@ export interface RedisOptions {
 const format = 2;
 
 /**
- * Keeps everything on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client
- * of the `redis` package, which is duplicated. What can be lost depends on the server's settings and is said in
- * `durability`; a server that evicts keys is refused.
+ * A store on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client of the
+ * `redis` package, which is duplicated. `durability` tells what the server's settings can lose; a server that evicts keys is
+ * refused.
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
   const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
@@ -66,7 +67,7 @@ export async function redisStore(source: string | RedisSource, options: RedisOpt
   }
 }
 
-/** Connects, or says within one attempt why it can't; later the client comes back by itself. */
+/** Connects, or fails after one attempt; later the client reconnects on its own. */
 async function connect(client: RedisClient, onWarning: (warning: RedisWarning) => void): Promise<void> {
   let isOpen = false;
   let isAway = false;
@@ -100,11 +101,11 @@ async function checkFormat(redis: Connection, handle: string): Promise<void> {
     return;
   }
   if (Number(found) > format) {
-    throw new BoughError("store_too_new", `The data has format ${found}; this version of Bough knows ${format}.`, {
+    throw new BoughError("store_too_new", `The data has format ${found}; this version of Bough supports ${format}.`, {
       data: { found: Number(found), supported: format },
     });
   }
-  throw new BoughError("store_unsupported", `The key "${key}" is another program's.`, { data: { key } });
+  throw new BoughError("store_unsupported", `The key "${key}" belongs to another program.`, { data: { key } });
 }
 
 /** The number of the database, as the server knows it; one that does not say has a single one. */

@@ -1,8 +1,8 @@
 // Names of keys, and text on its way to the server and back.
 //
-//   K1. All keys of a session have the hash tag {prefix:session}, so in a cluster they lie together; the keys of the index
+//   Keys-1. All keys of a session have the hash tag {prefix:session}, so in a cluster they lie together; the keys of the index
 //       have {prefix}. Both parts are escaped, so that different sessions and prefixes never share a key.
-//   K2. No text is changed by being stored. UTF-8 can't carry a lone surrogate, so such a text (which no JSON and no checked
+//   Keys-2. No text is changed by being stored. UTF-8 can't carry a lone surrogate, so such a text (which no JSON and no checked
 //       id contains) crosses as a mark and its JSON.
 
 import { isWellFormed, type JsonObject } from "../../base/json.ts";
@@ -54,7 +54,7 @@ function escaped(text: string): string {
 
 const mark = "\u0001";
 
-/** The text as it is sent (K2). */
+/** The text as it is sent (Keys-2). */
 export function wire(text: string): string {
   return isWellFormed(text) && !text.startsWith(mark) ? text : mark + JSON.stringify(text);
 }

@@ -1,4 +1,4 @@
-// Lists over all sessions: the index leads to them, their own records decide (session-index.ts, X1).
+// Lists over all sessions: the index leads to them, their own records decide (session-index.ts, SessionIndex-1).
 
 import { searchText } from "../../base/json.ts";
 import {
@@ -30,7 +30,7 @@ export async function listSessions(redis: Connection, index: SessionIndex, query
     for (const [i, record] of records.entries()) {
       const at = positions[i]!;
       if (matches(record, query)) found.push({ record, at });
-      // Its session went, and whoever deleted it did not get round to the index.
+      // Its session was deleted, but the deletion did not reach the index.
       else if (!record) await index.settle(unwire(at.id));
     }
     if (found.length > limit) break;

@@ -62,7 +62,7 @@ export async function maintain(redis: Connection, index: SessionIndex): Promise<
   return { sessions, branches, events, problems };
 }
 
-/** Damage of one session is told once, and keeps nobody from looking after the others. */
+/** Damage of one session is reported once, and does not keep the others from being maintained. */
 function damageOf(error: unknown, sessionId: string): StoreProblem {
   if (!BoughError.is(error, "store_corrupt")) throw error;
   return { code: "corrupt", detail: error.message, sessionId };
@@ -83,7 +83,7 @@ async function repairIndex(index: SessionIndex, sessionIds: readonly string[]): 
   for (const sessionId of sessionIds) {
     try {
       if ((await index.has(sessionId)) || !(await index.settle(sessionId))) continue;
-      problems.push({ code: "repaired", detail: "The index did not know the session.", sessionId });
+      problems.push({ code: "repaired", detail: "The session was missing from the index.", sessionId });
     } catch (error) {
       problems.push(damageOf(error, sessionId));
     }
@@ -94,15 +94,13 @@ async function repairIndex(index: SessionIndex, sessionIds: readonly string[]): 
 function checkBranch(sessionId: string, [id, elements, ids, base, head, rooted]: Row): StoreProblem[] {
   const count = Number(head) - Number(base);
   if (elements === 2 * count && ids === count && rooted) return [];
-  const detail = `Has ${elements / 2} facts and ${ids} ids where ${Number(base) + 1} to ${head} should be, or its parent lacks the fork point.`;
+  const detail = `Has ${elements / 2} facts and ${ids} ids instead of ${Number(base) + 1} to ${head}, or its parent lacks the fork point.`;
   return [{ code: "corrupt", detail, sessionId, branchId: unwire(id) }];
 }
 
 async function sweep(redis: Connection, sessionId: string, endings: readonly string[]): Promise<StoreProblem[]> {
   const removed = endings.length > 0 ? await redis.run<number>(sweepScript, sessionId, endings) : 0;
-  return removed > 0
-    ? [{ code: "orphan", detail: `Removed ${removed} keys of a session that is gone.`, sessionId }]
-    : [];
+  return removed > 0 ? [{ code: "orphan", detail: `Removed ${removed} keys of a deleted session.`, sessionId }] : [];
 }
 
 /** The endings of all keys of sessions, found without the index, so that what it lost is found too. */

@@ -1,8 +1,8 @@
 // The run slot: fields of the branch's hash, so that the epoch an append checks is read with the branch it appends to. The
 // session's set `claims` names the branches whose slot is taken.
 //
-//   R1. Leases run by the server's clock (script.ts, L2).
-//   R2. An epoch is larger than any before it in the session, and, by the server's clock, than those of a session that had
+//   RedisRuns-1. Leases run by the server's clock (script.ts, Script-2).
+//   RedisRuns-2. An epoch is larger than any before it in the session, and, by the server's clock, than those of a session that had
 //       the same id: a branch created again never sees an epoch a second time.
 
 import { type BranchRef, type ClaimOptions, type RunClaim, refuse } from "../../log/index.ts";
@@ -56,31 +56,6 @@ export function claimOf(sessionId: string, [branchId, ...slot]: readonly string[
 /** What the scripts that claim take, in this order. */
 export function claimArgs(claim: ClaimOptions): (string | number | undefined)[] {
   return [wire(claim.runId), wire(claim.owner), claim.leaseMs, claim.over];
-}
-
-// ARGV: clock, branch id, run, owner, lease, over.
-const claimScript = writer(
-  `${claimLua}
-local no = find(ARGV[2])
-if not no then return {"branch_not_found"} end
-local b, now = key("b", no), clock()
-local held = holder(b)
-local slot = decide(held, ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], now)
-if not slot then return {"run_active", unpack(held)} end
-if not slot[1] then
-  slot[1] = tick()
-  redis.call("HSET", root, "tick", slot[1])
-end
-take(no, b, slot)
-return {"ok", unpack(slot)}`,
-  { repeatable: true },
-);
-
-export async function claimRun(redis: Runner, ref: BranchRef, options: ClaimOptions): Promise<RunClaim> {
-  const [word, ...slot] = await redis.run(claimScript, ref.sessionId, [wire(ref.branchId), ...claimArgs(options)]);
-  if (word === "branch_not_found") throw refuse.branchNotFound(ref);
-  if (word === "run_active") throw refuse.runActive(toClaim(ref, slot));
-  return toClaim(ref, slot);
 }
 
 // ARGV: clock, branch id, epoch, lease.

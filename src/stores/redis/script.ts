@@ -1,8 +1,8 @@
 // One Lua script is one atomic operation. It decides first and writes afterwards, so what it refuses has changed nothing.
 //
-//   L1. A script touches keys of KEYS[1]'s hash tag only, which is that of one session, or that of the index.
-//   L2. Time is the server's (TIME); ARGV[1] is empty, except in tests that move time by a clock of their own.
-//   L3. JSON is never decoded here: numbers and empty lists would not come back the same.
+//   Script-1. A script touches keys of KEYS[1]'s hash tag only, which is that of one session, or that of the index.
+//   Script-2. Time is the server's (TIME); ARGV[1] is empty, except in tests that move time by a clock of their own.
+//   Script-3. JSON is never decoded here: numbers and empty lists would not come back the same.
 
 import { createHash } from "node:crypto";
 

@@ -1,13 +1,13 @@
 // The index over all sessions: by activity, by metadata, and which have claims or open branches. It lies under its own hash tag, so it can't
 // be written together with a session; this file keeps it right all the same. Owns this handle's marks.
 //
-//   X1. A session's own keys are the truth. The index says where to look; every hit is checked against the truth.
-//   X2. Before a handle changes what the index shows of a session, its mark for that session is acknowledged, and it stays
+//   SessionIndex-1. A session's own keys are the truth. The index says where to look; every hit is checked against the truth.
+//   SessionIndex-2. Before a handle changes what the index shows of a session, its mark for that session is acknowledged, and it stays
 //       until the index shows the session as it was after the change. A handle that dies leaves its marks behind.
-//   X3. So the index is right about every session without a mark; who reads it brings the marked ones up to date first.
-//   X4. An entry is replaced only by a later state of its session (its tick), whoever comes late, and removed only if it is
+//   SessionIndex-3. So the index is right about every session without a mark; who reads it brings the marked ones up to date first.
+//   SessionIndex-4. An entry is replaced only by a later state of its session (its tick), whoever comes late, and removed only if it is
 //       still the one that was looked at.
-//   X5. A mark is dropped by others only when it is so old that no change can be under way under it.
+//   SessionIndex-5. A mark is dropped by others only when it is so old that no change can be under way under it.
 
 import { createHash } from "node:crypto";
 import { BoughError } from "../../base/errors.ts";
@@ -18,7 +18,7 @@ import { reader, writer } from "./script.ts";
 
 /** A mark stays for this long after the last change, since most changes are followed by others. */
 const restMs = 200;
-/** A mark is renewed when it is used at this age, and others drop it at the second (X5). */
+/** A mark is renewed when it is used at this age, and others drop it at the second (SessionIndex-5). */
 const renewMs = 60_000;
 const forgottenMs = 600_000;
 /** A change that was sent on a connection that broke may still be read by the server for this long. */
@@ -120,7 +120,7 @@ export class SessionIndex {
   }
 
   /**
-   * Makes a change of what the index shows of the session (X2). It is called at once, so that it can take what it needs
+   * Makes a change of what the index shows of the session (SessionIndex-2). It is called at once, so that it can take what it needs
    * from its caller's objects; what it runs waits for the mark.
    */
   async changing<T>(sessionId: string, change: (redis: Runner) => Promise<T>): Promise<T> {
@@ -144,7 +144,7 @@ export class SessionIndex {
     }
   }
 
-  /** Brings the entries of all marked sessions up to date (X3). */
+  /** Brings the entries of all marked sessions up to date (SessionIndex-3). */
   async catchUp(): Promise<string[]> {
     const [all, old] = await this.#redis.runOnIndex<[string[], string[]]>(marksScript, [forgottenMs]);
     const sessions = [...new Set(all.map((mark) => unwire(mark.slice(mark.indexOf(" ") + 1))))];
@@ -207,7 +207,7 @@ export class SessionIndex {
     const ready = this.#redis.runOnIndex(markScript, [name]);
     const mark = Object.assign(known ?? { name, usedAt: now, busy: 0, changes: 0 }, { ready, since: now });
     this.#marks.set(sessionId, mark);
-    // Whoever needs the mark is told by `ready` itself; the next one asks again.
+    // Callers that need the mark get the error from `ready`; the next one tries again.
     ready.catch(() => {
       mark.since = Number.NEGATIVE_INFINITY;
     });
@@ -239,7 +239,7 @@ export class SessionIndex {
   }
 }
 
-/** What a key and its text are called in the index; a clash is harmless (X1). */
+/** What a key and its text are called in the index; a clash is harmless (SessionIndex-1). */
 export function termOf(key: string, text: string): string {
   return createHash("sha1")
     .update(JSON.stringify([key, text]))

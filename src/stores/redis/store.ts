@@ -6,15 +6,17 @@ import type { JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
+  type Blobs,
   type BranchRef,
-  type ClaimOptions,
   checkAppend,
+  copyDelete,
+  type DeleteOptions,
   type NewBranch,
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
   refuse,
-  type Segment,
+  type SegmentCache,
   type SessionQuery,
   type Store,
 } from "../../log/index.ts";
@@ -36,7 +38,7 @@ import { News } from "./watch.ts";
 
 /** A store on a Redis server. */
 export interface RedisStore extends Store {
-  /** What the server's settings, as they were when the store was opened, can lose. */
+  /** What the server can lose, by its settings when the store was opened. */
   readonly durability: RedisDurability;
 }
 
@@ -105,11 +107,10 @@ export class ServerStore implements RedisStore {
     return this.#do((redis) => branches.listBranches(redis, sessionId));
   }
 
-  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
+  async deleteBranch(ref: BranchRef, options: DeleteOptions = {}) {
     const { sessionId } = ref;
-    const gone = await this.#change(sessionId, (redis) =>
-      branches.deleteBranch(redis, ref, options.recursive ?? false),
-    );
+    const wanted = copyDelete(options);
+    const gone = await this.#change(sessionId, (redis) => branches.deleteBranch(redis, ref, wanted));
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
     return gone;
   }
@@ -124,10 +125,6 @@ export class ServerStore implements RedisStore {
 
   async read(ref: BranchRef, options: ReadOptions = {}) {
     return this.#do((redis) => log.read(redis, ref, options));
-  }
-
-  async claimRun(ref: BranchRef, options: ClaimOptions) {
-    return this.#change(ref.sessionId, (redis) => runs.claimRun(redis, ref, options));
   }
 
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
@@ -158,29 +155,17 @@ export class ServerStore implements RedisStore {
     return this.#do((redis) => checkpoints.deleteCheckpoints(redis, ref, ids));
   }
 
-  async saveSegment(ref: BranchRef, segment: Segment) {
-    return this.#do((redis) => segments.saveSegment(redis, ref, segment));
-  }
+  readonly segments: SegmentCache = {
+    save: async (ref, segment) => this.#do((redis) => segments.saveSegment(redis, ref, segment)),
+    get: async (ref, at) => this.#do((redis) => segments.getSegment(redis, ref, at)),
+  };
 
-  async getSegment(ref: BranchRef, at: number) {
-    return this.#do((redis) => segments.getSegment(redis, ref, at));
-  }
-
-  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    return this.#do((redis) => contents.putContent(redis, ref, content));
-  }
-
-  async getContent(ref: BranchRef, contentId: string) {
-    return this.#do((redis) => contents.getContent(redis, ref, contentId));
-  }
-
-  async listContent(ref: BranchRef) {
-    return this.#do((redis) => contents.listContent(redis, ref));
-  }
-
-  async deleteContent(ref: BranchRef, contentId: string) {
-    return this.#do((redis) => contents.deleteContent(redis, ref, contentId));
-  }
+  readonly blobs: Blobs = {
+    put: async (ref, blob) => this.#do((redis) => contents.putContent(redis, ref, blob)),
+    get: async (ref, contentId) => this.#do((redis) => contents.getContent(redis, ref, contentId)),
+    list: async (ref) => this.#do((redis) => contents.listContent(redis, ref)),
+    delete: async (ref, contentId) => this.#do((redis) => contents.deleteContent(redis, ref, contentId)),
+  };
 
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);

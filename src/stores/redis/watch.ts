@@ -1,8 +1,8 @@
 // Waiting for news of a branch. Appends and deletes publish to the branch's channel; a message is only ever a reason to
 // look again, and so is time: what is not heard, because the connection was away, is seen at the next look.
 //
-//   W1. A branch is looked at after its channel is listened to, or what happens in between would be heard by nobody.
-//   W2. Nothing here rejects: who can't look is woken, and the read that follows says what is wrong.
+//   RedisWatch-1. A branch is looked at after its channel is listened to, or events in between would be missed.
+//   RedisWatch-2. Nothing here rejects: who can't look is woken, and the read that follows says what is wrong.
 
 import { type BranchRef, Watchers } from "../../log/index.ts";
 import type { RedisClient } from "./client.ts";
@@ -12,7 +12,7 @@ import { headOf } from "./log.ts";
 
 interface Channel {
   waiting: number;
-  /** Looks that have passed since somebody waited: a reader that comes back soon finds it still listened to. */
+  /** Polls since the last waiter: the channel stays subscribed for a while, for a reader that comes back soon. */
   idleLooks: number;
 }
 
@@ -41,7 +41,7 @@ export class News {
     const over = new AbortController();
     const abort = () => over.abort();
     signal.addEventListener("abort", abort, { once: true });
-    // A look takes long when the server is away; nobody waits for it who does not want to know any more.
+    // A poll takes long when the server is away; a waiter whose signal has aborted does not wait for it.
     const aborted = new Promise<true>((resolve) => over.signal.addEventListener("abort", () => resolve(true)));
     try {
       while (!this.#closed && !signal.aborted) {
@@ -84,7 +84,7 @@ export class News {
     this.#channels.set(name, channel);
     this.#timer ??= setInterval(() => this.#look(), this.#pollMs).unref();
     const tell = () => this.#watchers.tell(ref);
-    // Told once it listens (W1); when it can't, the looks have to do.
+    // Told once it listens (RedisWatch-1); when it can't, the looks have to do.
     this.listener()
       .subscribe(name, tell)
       .then(tell, () => {});

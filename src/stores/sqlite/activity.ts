@@ -1,5 +1,5 @@
 // When sessions were last active. They are found by it in steps of about a second: an index over the times themselves would
-// be written with every append. Within a step, which has few, they are sorted when somebody lists them.
+// be written with every append. Within a step, which has few, they are sorted when they are listed.
 
 import type { Connection } from "./connection.ts";
 
@@ -20,7 +20,7 @@ export function touchSession(sql: Connection, no: number, now: number, before?: 
   sql.write(isSameStep ? sameStepSql : nextStepSql, now, no);
 }
 
-/** Lets listings of open branches look at it (open-branches.ts, B1). */
+/** Lets listings of open branches look at it (open-branches.ts, SqliteOpenBranches-1). */
 export function markOpen(sql: Connection, branchNo: number, sessionId: string): void {
   sql.write("UPDATE branches SET open_in = ? WHERE no = ?", sessionId, branchNo);
 }

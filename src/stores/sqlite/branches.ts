@@ -5,12 +5,13 @@ import {
   type BranchRecord,
   type BranchRef,
   checkDistinct,
+  type DeleteOptions,
+  decideDelete,
   isLive,
   isOpenHeader,
   type NewBranch,
   type NewEvent,
   refuse,
-  withDescendants,
 } from "../../log/index.ts";
 import { touchSession } from "./activity.ts";
 import { type Connection, text } from "./connection.ts";
@@ -126,17 +127,9 @@ interface Doomable {
   readonly parent?: { readonly branchId: string };
 }
 
-export function deleteBranch(sql: Connection, ref: BranchRef, recursive: boolean, now: number): string[] {
+export function deleteBranch(sql: Connection, ref: BranchRef, options: DeleteOptions, now: number): string[] {
   const { session_no: session } = needBranch(sql, ref);
-  const branches = branchesOf(sql, session);
-  const doomed = withDescendants(branches, ref.branchId);
-  if (doomed.length > 1 && !recursive) {
-    const children = branches.filter(({ parent }) => parent?.branchId === ref.branchId);
-    throw refuse.branchHasChildren(
-      ref,
-      children.map(({ branchId }) => branchId),
-    );
-  }
+  const doomed = decideDelete(branchesOf(sql, session), ref, options);
   refuseLive(sql, ref.sessionId, doomed, now);
   for (const { no } of doomed) eraseBranch(sql, no);
   dropUnusedContents(sql, session);

@@ -1,15 +1,15 @@
 // Group commit: the only writer. Owns the queue of waiting writes and the write transaction.
 //
-//   G1. One transaction, one sync, for all writes that wait when it begins; none is answered before COMMIT returned.
-//   G2. A write decides first and writes afterwards, reading only inside the transaction. Its refusal (a BoughError) has
+//   SqliteCommit-1. One transaction, one sync, for all writes that wait when it begins; none is answered before COMMIT returned.
+//   SqliteCommit-2. A write decides first and writes afterwards, reading only inside the transaction. Its refusal (a BoughError) has
 //       therefore written nothing, and the others of the group go on.
-//   G3. Any other error may have left half a write: the transaction is rolled back, that write is rejected, and the rest of
+//   SqliteCommit-3. Any other error may have left half a write: the transaction is rolled back, that write is rejected, and the rest of
 //       the group runs again. Writes have no effect outside the database, so running one twice is safe.
-//   G4. After a failed COMMIT, a full disk, an I/O error or damage, nothing is acknowledged and no sync is tried again on
+//   SqliteCommit-4. After a failed COMMIT, a full disk, an I/O error or damage, nothing is acknowledged and no sync is tried again on
 //       this handle (a second sync that succeeds proves nothing): it is read-only until the file is opened anew.
 //       A file that is not in its place any more (place.ts) is such a failure.
-//   G5. The event loop is never blocked by another process's lock.
-//   G6. Writes that come at the same time find each other within a few groups; one that comes alone waits for nobody.
+//   SqliteCommit-5. The event loop is never blocked by another process's lock.
+//   SqliteCommit-6. Writes that come at the same time find each other within a few groups; a single write waits for no other.
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -28,7 +28,7 @@ interface Waiting {
 
 // Bounds how long the lock is held and the event loop is busy.
 const largestGroup = 512;
-// A loop of writes that never let the event loop turn would hold up everything else, and never meet another one (G6).
+// A loop of writes that never let the event loop turn would hold up everything else, and never meet another one (SqliteCommit-6).
 const aloneAtOnce = 4;
 
 export class GroupCommit {
@@ -47,7 +47,7 @@ export class GroupCommit {
     this.#place = place;
   }
 
-  /** Why nothing can be written any more, once that is so (G4). */
+  /** Why nothing can be written any more, once that is so (SqliteCommit-4). */
   get broken(): BoughError | undefined {
     return this.#broken;
   }
@@ -77,7 +77,7 @@ export class GroupCommit {
     this.#draining = undefined;
   }
 
-  /** Lets the others of this turn of the event loop come, unless nobody else has come lately. */
+  /** Waits for other writes of this turn of the event loop, unless there were none lately. */
   #gather(): Promise<void> | undefined {
     return this.#alone % aloneAtOnce === 0 ? nextTurn() : undefined;
   }
@@ -141,7 +141,7 @@ export class GroupCommit {
     this.#waiting = this.#waiting.filter(({ since }) => since > oldest);
     for (const { reject } of overdue) {
       reject(
-        new BoughError("store_busy", `Another process held the database for more than ${this.#busyTimeoutMs} ms.`, {
+        new BoughError("store_busy", `Another process locked the database for more than ${this.#busyTimeoutMs} ms.`, {
           data: { busyTimeoutMs: this.#busyTimeoutMs },
           retryable: true,
         }),
@@ -150,7 +150,7 @@ export class GroupCommit {
   }
 }
 
-/** Runs one write; its answer is given after the commit. Errors that are no refusal pass through (G3). */
+/** Runs one write; its answer is given after the commit. Errors that are no refusal pass through (SqliteCommit-3). */
 function decide({ work, resolve, reject }: Waiting): () => void {
   try {
     const value = work() as never;

@@ -1,7 +1,7 @@
 // One connection to the database. Owns the prepared statements and the crossing between JavaScript text and SQLite text.
 //
-//   C1. Nothing is awaited while a transaction is open: whoever comes next finds none.
-//   C2. No text is changed by being stored. The drivers cut at U+0000 and replace lone surrogates, so such texts (which no
+//   SqliteConnection-1. Nothing is awaited while a transaction is open, so the next caller never finds one.
+//   SqliteConnection-2. No text is changed by being stored. The drivers cut at U+0000 and replace lone surrogates, so such texts (which no
 //       JSON and no checked id contains) cross as blobs; `text()` reads either.
 
 import { isWellFormed } from "../../base/json.ts";
@@ -42,7 +42,7 @@ export class Connection {
     return Number(this.#prepare(sql).run(...bound(values)).changes);
   }
 
-  /** Runs a statement whose answer nobody needs. `get` makes no object of it, which is half of what a small one costs. */
+  /** Runs a statement without a result. `get` makes no object of it, which is half of what a small one costs. */
   write(sql: string, ...values: SqlValue[]): void {
     this.#prepare(sql).get(...bound(values));
   }
@@ -109,7 +109,7 @@ export class Connection {
   }
 }
 
-/** Text as it was bound (C2). */
+/** Text as it was bound (SqliteConnection-2). */
 export function text(value: string | Uint8Array): string {
   return typeof value === "string" ? value : Buffer.from(value).toString("utf16le");
 }

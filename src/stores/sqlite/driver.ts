@@ -42,7 +42,7 @@ async function findDriver(): Promise<Driver> {
     if (builtin) return builtin;
     throw new BoughError(
       "dependency_missing",
-      "This Node has no SQLite of its own: run `npm install @photostructure/sqlite`, or use a newer Node.",
+      "This version of Node has no built-in SQLite: run `npm install @photostructure/sqlite`, or use a newer Node.",
       { data: { package: "@photostructure/sqlite" }, cause },
     );
   }
@@ -63,7 +63,7 @@ function unsafe(version: string): BoughError {
   const needed = oldestSafe.join(".");
   return new BoughError(
     "store_unsupported",
-    `SQLite ${version} can corrupt files that several processes write; ${needed} is needed: run \`npm install @photostructure/sqlite\`, or use a newer Node.`,
+    `SQLite ${version} can corrupt files that several processes write to; ${needed} is required: run \`npm install @photostructure/sqlite\`, or use a newer Node.`,
     { data: { found: version, needed } },
   );
 }

@@ -46,7 +46,7 @@ export function isFatal(error: unknown): boolean {
   return fault !== undefined && fault !== "busy" && fault !== "too_big";
 }
 
-/** What the caller of a read, or of one write, is told. Errors that mean nothing special pass as they are. */
+/** Translates an error for the caller of a read, or of one write. Other errors pass unchanged. */
 export function explain(error: unknown, path?: string): unknown {
   const found = lookUp(error);
   if (!found) return error;
@@ -59,19 +59,19 @@ export function explain(error: unknown, path?: string): unknown {
         retryable: true,
       });
     case "corrupt":
-      return new BoughError("store_corrupt", `The database is damaged or is not one ${why}.`, options);
+      return new BoughError("store_corrupt", `The file is damaged or not a database ${why}.`, options);
     case "failing":
-      return new BoughError("store_read_only", `What the database lies on fails ${why}.`, options);
+      return new BoughError("store_read_only", `The disk under the database failed ${why}.`, options);
     case "cannot_write":
-      return new BoughError("store_read_only", `The database can't be written ${why}.`, options);
+      return new BoughError("store_read_only", `The database can't be written to ${why}.`, options);
     case "cannot_open":
       return new BoughError("store_unsupported", `${path ?? "The database"} can't be opened ${why}.`, options);
     case "too_big":
-      return new BoughError("limit_exceeded", `A value is larger than SQLite takes ${why}.`, options);
+      return new BoughError("limit_exceeded", `A value is larger than SQLite accepts ${why}.`, options);
   }
 }
 
-/** What every write is told from the failure on. */
+/** The error of every write after the failure. */
 export function readOnly(error: unknown): BoughError {
   if (BoughError.is(error)) return error;
   const found = lookUp(error);
@@ -79,7 +79,7 @@ export function readOnly(error: unknown): BoughError {
   const reason = found?.name ?? "unknown";
   return new BoughError(
     "store_read_only",
-    `The database stopped taking writes (${reason}: ${(error as Error).message}); reopen the store when the cause is gone.`,
+    `The database stopped accepting writes (${reason}: ${(error as Error).message}); fix the cause and reopen the store.`,
     { cause: error, data: { reason } },
   );
 }

@@ -4,16 +4,17 @@ import { isInMemory, openConnection } from "./open.ts";
 import { Place } from "./place.ts";
 import { SqliteStore } from "./store.ts";
 
+/** Options of an SQLite store. */
 export interface SqliteOptions {
-  /** Where the times in records and the expiry of leases come from (default: the system's clock). */
+  /** The clock for records and leases (default: the system's). */
   clock?: Clock;
-  /** How long a write waits for other processes before it is `store_busy` (default 10,000). */
+  /** How long a write waits for other processes before it fails with `store_busy` (default 10,000). */
   busyTimeoutMs?: number;
 }
 
 /**
- * Keeps everything in one SQLite file (or in `":memory:"`) that several processes of one host may use at once; what was
- * acknowledged survives their death and power loss.
+ * A store in one SQLite file (or in `":memory:"`) that several processes of one host may use at once. Acknowledged writes
+ * survive process crashes and power loss.
  */
 export async function sqliteStore(path: string, options: SqliteOptions = {}): Promise<Store> {
   const { clock = systemClock, busyTimeoutMs = 10_000 } = options;

@@ -1,6 +1,6 @@
 // Pages of sessions, newest activity first.
 //
-//   P1. A page of what few sessions have looks those up and sorts them. What many have is come across soon in the order of
+//   Listing-1. A page of what few sessions have looks those up and sorts them. What many have is come across soon in the order of
 //       activity, so that order is walked, but not far: if a stretch of it does not fill the page, all that have it are sorted.
 
 import { decodeCursor, defaultPageSize, encodeCursor, type SessionPage, type SessionQuery } from "../../log/index.ts";

@@ -20,18 +20,22 @@ const truncateAttempts = 50;
 
 /** Rows that belong to nothing: how many there are of a kind, and how they go. Owners are looked at before what they own. */
 const orphans: readonly { what: string; where: string; table: string }[] = [
-  { what: "branches of no session", table: "branches", where: "session_no NOT IN (SELECT no FROM sessions)" },
-  { what: "metadata of no session", table: "session_metadata", where: "session_no NOT IN (SELECT no FROM sessions)" },
-  { what: "facts of no branch", table: "events", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
-  { what: "segments of no branch", table: "segments", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
-  { what: "checkpoints of no branch", table: "checkpoints", where: "branch_no NOT IN (SELECT no FROM branches)" },
+  { what: "branches without a session", table: "branches", where: "session_no NOT IN (SELECT no FROM sessions)" },
   {
-    what: "content references of no branch or content",
+    what: "metadata rows without a session",
+    table: "session_metadata",
+    where: "session_no NOT IN (SELECT no FROM sessions)",
+  },
+  { what: "facts without a branch", table: "events", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
+  { what: "segments without a branch", table: "segments", where: "key >> 32 NOT IN (SELECT no FROM branches)" },
+  { what: "checkpoints without a branch", table: "checkpoints", where: "branch_no NOT IN (SELECT no FROM branches)" },
+  {
+    what: "content references without a branch or content",
     table: "content_refs",
     where: "branch_no NOT IN (SELECT no FROM branches) OR content_no NOT IN (SELECT no FROM contents)",
   },
   {
-    what: "contents that nothing refers to",
+    what: "unreferenced contents",
     table: "contents",
     where: "session_no NOT IN (SELECT no FROM sessions) OR no NOT IN (SELECT content_no FROM content_refs)",
   },
@@ -104,7 +108,7 @@ function gaps(sql: Connection): StoreProblem[] {
   );
   return rows.map((row) => ({
     code: "corrupt",
-    detail: `Has ${row.facts} facts of its own where ${row.base + 1} to ${row.head} should be, or its parent lacks the fork point.`,
+    detail: `Has ${row.facts} facts of its own instead of ${row.base + 1} to ${row.head}, or its parent lacks the fork point.`,
     sessionId: text(row.session_id),
     branchId: text(row.branch_id),
   }));

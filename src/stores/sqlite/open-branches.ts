@@ -1,6 +1,6 @@
 // Open branches: which may have a turn without an end, or a question without an answer.
 //
-//   B1. A branch that is open is marked; not every branch that is marked is open. Who lists them looks at their headers.
+//   SqliteOpenBranches-1. A branch that is open is marked; not every branch that is marked is open. Who lists them looks at their headers.
 
 import {
   type BranchRecord,
@@ -59,7 +59,7 @@ export function listOpen(sql: Connection, query: OpenQuery): FoundOpen {
 
 const mostIdle = 64;
 
-/** Whether so many are marked for nothing that who lists them would notice. */
+/** Whether enough idle branches are marked to slow down listing open ones. */
 export function hasManyIdle({ idle }: FoundOpen): boolean {
   return idle.length > mostIdle;
 }

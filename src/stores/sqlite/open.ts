@@ -1,10 +1,10 @@
 // From a path to a connection that is known to be safe: the right SQLite, a file of ours, write-ahead log, full sync.
 //
-//   O1. A file that is not ours, or is from a newer version, is refused before anything is written to it.
-//   O2. journal_mode and synchronous are read back: what was asked for is not what some builds and file systems do.
-//   O3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
+//   SqliteOpen-1. A file that is not ours, or is from a newer version, is refused before anything is written to it.
+//   SqliteOpen-2. journal_mode and synchronous are read back: what was asked for is not what some builds and file systems do.
+//   SqliteOpen-3. The mark (application_id) is in the file's first page before the write-ahead log exists, so that 100 bytes of the
 //       file tell whose it is without SQLite touching it.
-//   O4. A new file is for its owner only. SQLite gives the write-ahead log and its index the mode of the file.
+//   SqliteOpen-4. A new file is for its owner only. SQLite gives the write-ahead log and its index the mode of the file.
 
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -106,7 +106,7 @@ function markAsOurs(connection: Connection, path: string): void {
 
 /**
  * Looks whose file it is, as a file that never changes: SQLite then recovers and checkpoints nothing of another program's
- * (O1, O3). Through SQLite, because a descriptor of our own would, when closed, take away the locks that another connection
+ * (SqliteOpen-1, SqliteOpen-3). Through SQLite, because a descriptor of our own would, when closed, take away the locks that another connection
  * of this process holds on the file, and with them what that connection has acknowledged.
  */
 function checkFile(driver: Driver, path: string): void {
@@ -116,7 +116,7 @@ function checkFile(driver: Driver, path: string): void {
       data: { path },
     });
   }
-  // An empty file is nobody's. Its length is read first: another process may be about to make it one of ours.
+  // An empty file belongs to no program. Its length is read first: another process may be about to make it one of ours.
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return;
   const { mark, pageSize } = lookAt(driver, path);
@@ -125,7 +125,7 @@ function checkFile(driver: Driver, path: string): void {
 }
 
 /**
- * O4. The descriptor is of a file that did not exist, so no connection of this process holds a lock that closing it could
+ * SqliteOpen-4. The descriptor is of a file that did not exist, so no connection of this process holds a lock that closing it could
  * drop. A failure is left to SQLite, which meets it again and explains it.
  */
 function createPrivately(path: string): void {
@@ -151,9 +151,9 @@ function lookAt({ DatabaseSync }: Driver, path: string): { mark?: unknown; pageS
 }
 
 function notOurs(path: string): BoughError {
-  return new BoughError("store_unsupported", `"${path}" is a database of another program.`, { data: { path } });
+  return new BoughError("store_unsupported", `"${path}" belongs to another program.`, { data: { path } });
 }
 
 function unsupported(path: string, why: string): BoughError {
-  return new BoughError("store_unsupported", `"${path}" can't keep what is written to it: ${why}.`, { data: { path } });
+  return new BoughError("store_unsupported", `"${path}" can't store writes durably: ${why}.`, { data: { path } });
 }

@@ -1,8 +1,8 @@
 // Place: the file behind a connection, as the file system names it.
 //
-//   L1. SQLite goes on writing to a file that was removed or replaced under it, so a commit is answered only while the path
+//   Place-1. SQLite goes on writing to a file that was removed or replaced under it, so a commit is answered only while the path
 //       still leads to that file and to its log. While they are open no other file gets their numbers.
-//   L2. Files are looked at by name, never opened: closing a descriptor of our own would take SQLite's locks away.
+//   Place-2. Files are looked at by name, never opened: closing a descriptor of our own would take SQLite's locks away.
 
 import { realpathSync, statSync } from "node:fs";
 import { BoughError } from "../../base/errors.ts";
@@ -25,14 +25,14 @@ export class Place {
     this.#logFile = identityOf(this.#log);
   }
 
-  /** `store_unavailable` when what was just written is not where the next opening would look for it (L1). */
+  /** `store_unavailable` when what was just written is not where the next opening would look for it (Place-1). */
   check(): void {
     const log = identityOf(this.#log);
     this.#logFile ??= log;
     if (log !== undefined && log === this.#logFile && identityOf(this.#path) === this.#file) return;
     throw new BoughError(
       "store_unavailable",
-      `"${this.#path}" or its log was removed or replaced while the store was open, so what was written is lost; open the store again.`,
+      `"${this.#path}" or its log was removed or replaced while the store was open, so recent writes are lost; reopen the store.`,
       { data: { path: this.#path, reason: "removed" } },
     );
   }

@@ -1,6 +1,6 @@
 // The run slot: columns of the branch's row, so that the epoch an append checks is read with the branch it appends to.
 //
-//   R1. A branch with a claim is listed; not every branch that is listed has one.
+//   SqliteRuns-1. A branch with a claim is listed; not every branch that is listed has one.
 
 import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
@@ -15,13 +15,6 @@ interface ClaimRow {
   epoch: number;
   claimed_at: number;
   expires_at: number;
-}
-
-export function claimRun(sql: Connection, ref: BranchRef, options: ClaimOptions, now: number): RunClaim {
-  const branch = needBranch(sql, ref);
-  const claim = decideSlot(sql, ref, branch, options, now);
-  sql.run(branch.listed ? setSlot.leave : setSlot.list, ...slotOf(claim), branch.no);
-  return claim;
 }
 
 /** The claim in force from now on, which the caller puts into the branch's row. `run_active`. Writes nothing. */
@@ -107,7 +100,7 @@ export function listRuns(sql: Connection, sessionId: string | undefined): RunCla
 
 const mostIdle = 64;
 
-/** Whether so many branches are listed for nothing that whoever looks for runs would notice. */
+/** Whether enough idle branches are listed to slow down listing runs. */
 export function hasManyIdle(sql: Connection): boolean {
   const { idle } = sql.get<{ idle: number }>(
     "SELECT count(*) AS idle FROM branches WHERE listed = 1 AND run_id IS NULL",

@@ -1,8 +1,8 @@
 // The tables, as the migrations that make them. `user_version` counts the migrations a file has been through.
 //
-//   T1. A migration and the new user_version are one transaction, so a killed migration has not happened.
-//   T2. The version is read again under the write lock: of two processes that open a file at once, one migrates.
-//   T3. A migration that was released never changes; a change of the schema is a new one at the end.
+//   SqliteSchema-1. A migration and the new user_version are one transaction, so a killed migration has not happened.
+//   SqliteSchema-2. The version is read again under the write lock: of two processes that open a file at once, one migrates.
+//   SqliteSchema-3. A migration that was released never changes; a change of the schema is a new one at the end.
 //
 // A fact's key is its branch's number (upper 32 bits) and its sequence number (lower 32), computed by SQLite: JavaScript
 // never sees the whole key. The facts themselves lie in the order in which they were written: those of all branches go in
@@ -140,7 +140,7 @@ export function checkVersion(connection: Connection, supported = migrations.leng
   if (found <= supported) return found;
   throw new BoughError(
     "store_too_new",
-    `The database has schema version ${found}; this version of Bough knows up to ${supported}.`,
+    `The database has schema version ${found}; this version of Bough supports up to ${supported}.`,
     { data: { found, supported } },
   );
 }

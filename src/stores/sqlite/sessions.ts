@@ -1,6 +1,6 @@
 // Session rows, and the table that finds them by metadata.
 //
-//   X1. session_metadata holds one row for each key of each session's metadata, written in the same transaction.
+//   SqliteSessions-1. session_metadata holds one row for each key of each session's metadata, written in the same transaction.
 
 import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
 import { checkDistinct, refuse, type SessionRecord } from "../../log/index.ts";
@@ -98,7 +98,7 @@ export function updateSession(
   return record;
 }
 
-/** Brings the search rows from one metadata to the other (X1). */
+/** Brings the search rows from one metadata to the other (SqliteSessions-1). */
 function writeTerms(sql: Connection, session: number, from: JsonObject, to: JsonObject): void {
   const before = terms(from);
   const after = terms(to);

@@ -6,15 +6,17 @@ import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
+  type Blobs,
   type BranchRef,
-  type ClaimOptions,
+  copyDelete,
   copyOptions,
+  type DeleteOptions,
   type NewBranch,
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
   refuse,
-  type Segment,
+  type SegmentCache,
   type SessionQuery,
   type Store,
 } from "../../log/index.ts";
@@ -104,9 +106,9 @@ export class SqliteStore implements Store {
     return this.#read((sql) => branches.listBranches(sql, sessionId));
   }
 
-  async deleteBranch(ref: BranchRef, options: { recursive?: boolean } = {}) {
-    const { recursive = false } = options;
-    const gone = await this.#write((sql, now) => branches.deleteBranch(sql, ref, recursive, now));
+  async deleteBranch(ref: BranchRef, options: DeleteOptions = {}) {
+    const wanted = copyDelete(options);
+    const gone = await this.#write((sql, now) => branches.deleteBranch(sql, ref, wanted, now));
     this.#traces.areLeft = true;
     for (const branchId of gone) this.#news.tell({ sessionId: ref.sessionId, branchId });
     return gone;
@@ -124,11 +126,6 @@ export class SqliteStore implements Store {
     return this.#read((sql) => log.read(sql, ref, options));
   }
 
-  async claimRun(ref: BranchRef, options: ClaimOptions) {
-    const own = { ...options };
-    return this.#write((sql, now) => runs.claimRun(sql, ref, own, now));
-  }
-
   async renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }) {
     const own = { ...claim };
     return this.#write((sql, now) => runs.renewRun(sql, ref, own, now));
@@ -144,14 +141,14 @@ export class SqliteStore implements Store {
       claims: runs.listRuns(sql, sessionId),
       manyIdle: sessionId === undefined && runs.hasManyIdle(sql),
     }));
-    // Nobody waits for it, and who looks next tries again.
+    // Nothing waits for it, and the next listing tries again.
     if (found.manyIdle) void this.#write(runs.dropIdle).catch(() => {});
     return found.claims;
   }
 
   async listOpen(query: OpenQuery = {}) {
     const found = await this.#read((sql) => openBranches.listOpen(sql, query));
-    // Nobody waits for it, and who looks next tries again.
+    // Nothing waits for it, and the next listing tries again.
     if (openBranches.hasManyIdle(found)) {
       void this.#write((sql) => openBranches.dropMarks(sql, found.idle)).catch(() => {});
     }
@@ -172,34 +169,28 @@ export class SqliteStore implements Store {
     return this.#write((sql) => checkpoints.deleteCheckpoints(sql, ref, own));
   }
 
-  async saveSegment(ref: BranchRef, { to, lines }: Segment) {
-    const packed = await segments.packSegment(lines);
-    return this.#write((sql) => segments.saveSegment(sql, ref, to, packed));
-  }
+  readonly segments: SegmentCache = {
+    save: async (ref, { to, lines }) => {
+      const packed = await segments.packSegment(lines);
+      return this.#write((sql) => segments.saveSegment(sql, ref, to, packed));
+    },
+    get: async (ref, at) => this.#read((sql) => segments.getSegment(sql, ref, at)),
+  };
 
-  async getSegment(ref: BranchRef, at: number) {
-    return this.#read((sql) => segments.getSegment(sql, ref, at));
-  }
-
-  async putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
-    // Not slice(): that of a Buffer shares its memory.
-    const own = { ...content, bytes: new Uint8Array(content.bytes) };
-    return this.#write((sql, now) => contents.putContent(sql, ref, own, now));
-  }
-
-  async getContent(ref: BranchRef, contentId: string) {
-    return this.#read((sql) => contents.getContent(sql, ref, contentId));
-  }
-
-  async listContent(ref: BranchRef) {
-    return this.#read((sql) => contents.listContent(sql, ref));
-  }
-
-  async deleteContent(ref: BranchRef, contentId: string) {
-    const isDeleted = await this.#write((sql) => contents.deleteContent(sql, ref, contentId));
-    if (isDeleted) this.#traces.areLeft = true;
-    return isDeleted;
-  }
+  readonly blobs: Blobs = {
+    put: async (ref, blob) => {
+      // Not slice(): that of a Buffer shares its memory.
+      const own = { ...blob, bytes: new Uint8Array(blob.bytes) };
+      return this.#write((sql, now) => contents.putContent(sql, ref, own, now));
+    },
+    get: async (ref, contentId) => this.#read((sql) => contents.getContent(sql, ref, contentId)),
+    list: async (ref) => this.#read((sql) => contents.listContent(sql, ref)),
+    delete: async (ref, contentId) => {
+      const isDeleted = await this.#write((sql) => contents.deleteContent(sql, ref, contentId));
+      if (isDeleted) this.#traces.areLeft = true;
+      return isDeleted;
+    },
+  };
 
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);

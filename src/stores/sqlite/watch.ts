@@ -1,5 +1,5 @@
 // Waiting for news of a branch. Commits of this handle tell at once; those of other processes are noticed by asking SQLite
-// whether anyone else committed, and only while somebody waits.
+// whether anyone else committed, and only while there are waiters.
 
 import { type BranchRef, Watchers } from "../../log/index.ts";
 import type { Connection } from "./connection.ts";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { BranchRef, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
-import { type Contract, facts, givenSession, range, refused, settle, stored } from "./kit.ts";
+import { type Contract, claimSlot, facts, givenSession, range, refused, settle, stored } from "./kit.ts";
 
 const run = { runId: "r", owner: "o", leaseMs: 100 };
 const otherRun = { runId: "r2", owner: "o", leaseMs: 100 };
@@ -23,20 +23,20 @@ export function appendClaimCases(contract: Contract): void {
       expect(result).toEqual({ first: 2, last: 3, claim });
       expect(await store.listRuns()).toEqual([claim]);
       expect((await store.getBranch(main))!.header).toEqual({ running: true });
-      await refused(store.claimRun(main, otherRun), "run_active");
+      await refused(claimSlot(store, main, otherRun), "run_active");
       expect(await store.append(main, facts("b", 1), { epoch: claim.epoch })).toEqual({ first: 4, last: 4 });
     });
 
     contract.test("an append without a claim returns none", async ({ store }) => {
       const main = await givenSession(store);
-      const { epoch } = await store.claimRun(main, run);
+      const { epoch } = await claimSlot(store, main, run);
       expect("claim" in (await store.append(main, facts("a", 1)))).toBe(false);
       expect("claim" in (await store.append(main, facts("b", 1), { epoch }))).toBe(false);
     });
 
     contract.test("a slot that another run holds is refused and nothing is written", async ({ store, clock }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
-      const { claimedAt: _, ...holder } = await store.claimRun(main, otherRun);
+      const { claimedAt: _, ...holder } = await claimSlot(store, main, otherRun);
       clock.advance(99);
       await unchanged(store, main, () =>
         refused(store.append(main, facts("a", 1), { claim: run, header: { x: 1 } }), "run_active", holder),
@@ -49,7 +49,7 @@ export function appendClaimCases(contract: Contract): void {
 
     contract.test("the run that holds the slot gets its claim renewed", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const first = await store.claimRun(main, run);
+      const first = await claimSlot(store, main, run);
       clock.advance(50);
       const { claim } = await store.append(main, facts("a", 1), { claim: run });
       expect(claim).toEqual({ ...first, expiresAt: clock.now() + 100 });
@@ -58,7 +58,7 @@ export function appendClaimCases(contract: Contract): void {
 
     contract.test("a dead owner's slot is taken over together with the append", async ({ store }) => {
       const main = await givenSession(store);
-      const dead = await store.claimRun(main, otherRun);
+      const dead = await claimSlot(store, main, otherRun);
       await refused(store.append(main, facts("a", 1), { claim: { ...run, over: dead.epoch + 1 } }), "run_active");
       const { claim } = await store.append(main, facts("a", 1), { claim: { ...run, over: dead.epoch } });
       expect(claim!.epoch).toBeGreaterThan(dead.epoch);
@@ -80,11 +80,11 @@ export function appendClaimCases(contract: Contract): void {
 
     contract.test("a wrong position is told before a taken slot", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 2) });
-      await store.claimRun(main, otherRun);
+      await claimSlot(store, main, otherRun);
       await refused(store.append(main, facts("a", 1), { claim: run, expectedSeq: 7 }), "sequence_conflict", {
         ...main,
         expected: 7,
-        actual: 2,
+        actual: 3,
       });
     });
 
@@ -95,7 +95,7 @@ export function appendClaimCases(contract: Contract): void {
       await unchanged(store, main, async () => {
         expect(await store.append(main, facts("a", 2), { claim: run })).toEqual(first);
       });
-      const taken = await store.claimRun(main, otherRun);
+      const taken = await claimSlot(store, main, otherRun);
       await unchanged(store, main, async () => {
         expect(await store.append(main, facts("a", 2), { claim: run })).toEqual({ first: 1, last: 2 });
       });
@@ -127,18 +127,18 @@ export function appendClaimCases(contract: Contract): void {
   describe("append with release", () => {
     contract.test("the slot is given back together with the last facts", async ({ store }) => {
       const main = await givenSession(store);
-      const { epoch } = await store.claimRun(main, run);
+      const { epoch } = await claimSlot(store, main, run);
       const options = { epoch, release: true, header: { running: null } };
-      expect(await store.append(main, facts("a", 2), options)).toEqual({ first: 1, last: 2 });
+      expect(await store.append(main, facts("a", 2), options)).toEqual({ first: 2, last: 3 });
       expect(await store.listRuns()).toEqual([]);
       await refused(store.append(main, facts("b", 1), { epoch }), "epoch_stale", { ...main, epoch });
-      const next = await store.claimRun(main, otherRun);
+      const next = await claimSlot(store, main, otherRun);
       expect(next.epoch).toBeGreaterThan(epoch);
     });
 
     contract.test("an append that is refused releases nothing", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
-      const { epoch } = await store.claimRun(main, run);
+      const { epoch } = await claimSlot(store, main, run);
       await unchanged(store, main, async () => {
         await refused(store.append(main, facts("a", 1), { epoch, release: true, expectedSeq: 9 }), "sequence_conflict");
         await refused(store.append(main, facts("a", 1), { epoch: epoch + 1, release: true }), "epoch_stale");
@@ -148,7 +148,7 @@ export function appendClaimCases(contract: Contract): void {
 
     contract.test("a release of nobody's claim is refused and nothing is written", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
-      await store.claimRun(main, run);
+      await claimSlot(store, main, run);
       await unchanged(store, main, async () => {
         await refused(store.append(main, facts("a", 1), { release: true }), "invalid_argument");
         await refused(store.append(main, facts("e", 1), { release: true }), "invalid_argument");
@@ -157,11 +157,11 @@ export function appendClaimCases(contract: Contract): void {
 
     contract.test("a repeat releases nothing: the slot may be another run's by now", async ({ store }) => {
       const main = await givenSession(store);
-      const { epoch } = await store.claimRun(main, run);
+      const { epoch } = await claimSlot(store, main, run);
       await store.append(main, facts("a", 1), { epoch, release: true });
-      await store.claimRun(main, otherRun);
+      await claimSlot(store, main, otherRun);
       await unchanged(store, main, async () => {
-        expect(await store.append(main, facts("a", 1), { epoch, release: true })).toEqual({ first: 1, last: 1 });
+        expect(await store.append(main, facts("a", 1), { epoch, release: true })).toEqual({ first: 2, last: 2 });
       });
     });
 
@@ -172,7 +172,7 @@ export function appendClaimCases(contract: Contract): void {
       expect(claim).toMatchObject({ ...main, runId: "r", owner: "o", expiresAt: clock.now() + 100 });
       expect(await store.listRuns()).toEqual([]);
       await refused(store.append(main, facts("b", 1), { epoch: claim!.epoch }), "epoch_stale");
-      expect((await store.claimRun(main, otherRun)).epoch).toBeGreaterThan(claim!.epoch);
+      expect((await claimSlot(store, main, otherRun)).epoch).toBeGreaterThan(claim!.epoch);
     });
 
     contract.testWith("reopen", "claims and releases of appends last", async ({ store, reopen }) => {
@@ -181,12 +181,12 @@ export function appendClaimCases(contract: Contract): void {
       const renewed = await givenSession(store, { id: "renewed" });
       const kept = await store.append(main, facts("a", 1), { claim: run });
       await store.append(free, facts("a", 1), { claim: run, release: true });
-      await store.claimRun(renewed, run);
+      await claimSlot(store, renewed, run);
       const last = await store.append(renewed, facts("a", 1), { claim: run, release: true });
       const again = await reopen();
       expect(await again.listRuns()).toEqual([kept.claim]);
       expect(await again.append(main, facts("a", 1), { claim: run })).toEqual(kept);
-      expect((await again.claimRun(renewed, otherRun)).epoch).toBeGreaterThan(last.claim!.epoch);
+      expect((await claimSlot(again, renewed, otherRun)).epoch).toBeGreaterThan(last.claim!.epoch);
     });
   });
 }

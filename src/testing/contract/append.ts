@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { AppendOptions, BranchRef, NewEvent, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
-import { type Contract, facts, givenFork, givenSession, refused, stored } from "./kit.ts";
+import { type Contract, claimSlot, facts, givenFork, givenSession, refused, stored } from "./kit.ts";
 
 export function appendCases(contract: Contract): void {
   describe("append", () => {
@@ -126,15 +126,15 @@ export function appendCases(contract: Contract): void {
   describe("append again", () => {
     contract.test("an exact repeat returns the first numbers, whatever the options say", async ({ store, clock }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
-      const { epoch } = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 10 });
-      const options = { expectedSeq: 1, epoch, header: { n: 1 } };
-      expect(await store.append(main, facts("a", 3), options)).toEqual({ first: 2, last: 4 });
+      const { epoch } = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 10 });
+      const options = { expectedSeq: 2, epoch, header: { n: 1 } };
+      expect(await store.append(main, facts("a", 3), options)).toEqual({ first: 3, last: 5 });
       await store.releaseRun(main, { epoch });
       await store.append(main, facts("b", 2), { header: { n: 2 } });
       const before = await stateOf(store, main);
       clock.advance(20);
       for (const again of [options, {}, { expectedSeq: 99 }, { epoch: epoch + 5 }, { header: { n: 3 } }]) {
-        expect(await store.append(main, facts("a", 3), again)).toEqual({ first: 2, last: 4 });
+        expect(await store.append(main, facts("a", 3), again)).toEqual({ first: 3, last: 5 });
       }
       expect(await stateOf(store, main)).toEqual(before);
     });

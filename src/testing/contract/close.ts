@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { readAll } from "../check-log.ts";
-import { type Contract, contentOf, facts, givenSession, range, refused, stored } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenSession, range, refused, stored } from "./kit.ts";
 
 export function closeCases(contract: Contract): void {
   describe("close", () => {
@@ -9,7 +9,7 @@ export function closeCases(contract: Contract): void {
       await store.close();
       const { id, ...content } = contentOf("x");
       const branch = { id: "b", header: {}, events: [] };
-      const calls = [
+      const calls: (() => Promise<unknown>)[] = [
         () => store.createSession({ id: "t", metadata: {}, state: {}, branch }),
         () => store.getSession("s"),
         () => store.updateSession("s", {}),
@@ -22,7 +22,7 @@ export function closeCases(contract: Contract): void {
         () => store.append(main, facts("f", 1)),
         () => store.append(main, []),
         () => store.read(main),
-        () => store.claimRun(main, { runId: "r", owner: "o", leaseMs: 1 }),
+        () => claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 1 }),
         () => store.renewRun(main, { epoch: 1, leaseMs: 1 }),
         () => store.releaseRun(main, { epoch: 1 }),
         () => store.listRuns(),
@@ -30,14 +30,23 @@ export function closeCases(contract: Contract): void {
         () => store.saveCheckpoint(main, { id: "c", seq: 0, data: {} }),
         () => store.listCheckpoints(main),
         () => store.deleteCheckpoints(main, ["c"]),
-        () => store.saveSegment(main, { to: 1, lines: ["x"] }),
-        () => store.getSegment(main, 1),
-        () => store.putContent(main, { id, ...content }),
-        () => store.getContent(main, id),
-        () => store.listContent(main),
-        () => store.deleteContent(main, id),
         () => store.maintain(),
       ];
+      const { segments, blobs } = store;
+      if (segments) {
+        calls.push(
+          () => segments.save(main, { to: 1, lines: ["x"] }),
+          () => segments.get(main, 1),
+        );
+      }
+      if (blobs) {
+        calls.push(
+          () => blobs.put(main, { id, ...content }),
+          () => blobs.get(main, id),
+          () => blobs.list(main),
+          () => blobs.delete(main, id),
+        );
+      }
       for (const call of calls) await refused(call(), "store_closed", {});
     });
 

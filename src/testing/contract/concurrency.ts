@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { BoughError, type ErrorCode } from "../../base/errors.ts";
 import type { BranchRef, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
-import { type Contract, contentOf, facts, givenFork, givenSession, range, settle, turn } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, range, settle, turn } from "./kit.ts";
 
 export function concurrencyCases(contract: Contract): void {
   describe("at the same time", () => {
@@ -154,9 +154,9 @@ export function concurrencyCases(contract: Contract): void {
           store.append(fork, events),
           store.append(fork, facts("g", 1), { expectedSeq: 1 }).catch(allow("sequence_conflict")),
           store.read(fork),
-          store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 1 }),
+          claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 1 }),
           store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} }),
-          store.putContent(fork, contentOf("content")),
+          store.blobs?.put(fork, contentOf("content")) ?? store.read(fork),
           givenFork(store, fork, `child${round}`, 1),
         ];
         await settle<unknown>([forking, ...asked], "branch_not_found");
@@ -169,7 +169,11 @@ export function concurrencyCases(contract: Contract): void {
       for (const round of range(sizes.writers)) {
         const main = { sessionId: `s${round}`, branchId: "main" };
         const creating = givenSession(store, { id: main.sessionId, events: facts("e", 1) });
-        const asked = [store.append(main, facts("f", 2)), store.read(main), store.listContent(main)];
+        const asked = [
+          store.append(main, facts("f", 2)),
+          store.read(main),
+          store.blobs?.list(main) ?? store.read(main),
+        ];
         const updating = store.updateSession(main.sessionId, { metadata: { k: 1 } }).catch(allow("session_not_found"));
         await settle<unknown>([creating, updating, ...asked], "branch_not_found");
         expect(await store.getSession(main.sessionId)).toBeDefined();

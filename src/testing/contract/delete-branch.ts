@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { readAll } from "../check-log.ts";
-import { type Contract, contentOf, facts, givenFork, givenSession, refused, stored } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused, stored } from "./kit.ts";
 
 export function deleteBranchCases(contract: Contract): void {
   describe("deleteBranch", () => {
@@ -10,10 +10,10 @@ export function deleteBranchCases(contract: Contract): void {
       const fork = await givenFork(store, main, "fork", 1, facts("f", 3));
       await store.append(fork, facts("g", 1), { header: { name: "F" } });
       const content = contentOf("of the fork");
-      await store.putContent(fork, content);
+      await store.blobs?.put(fork, content);
       await store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} });
-      await store.saveSegment(fork, { to: 4, lines: ["segment"] });
-      await store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 10 });
+      await store.segments?.save(fork, { to: 4, lines: ["segment"] });
+      await claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 10 });
       clock.advance(10);
       expect(await store.deleteBranch(fork)).toEqual(["fork"]);
       expect(await store.getBranch(fork)).toBeUndefined();
@@ -25,9 +25,9 @@ export function deleteBranchCases(contract: Contract): void {
       expect(await store.getBranch(fork)).toMatchObject({ seq: 1, header: {}, createdAt: clock.now() });
       expect(await readAll(store, fork)).toEqual(stored(facts("e", 1)));
       expect(await store.listCheckpoints(fork)).toEqual([]);
-      expect(await store.getSegment(fork, 100)).toBeUndefined();
-      expect(await store.listContent(fork)).toEqual([]);
-      expect(await store.getContent(fork, content.id)).toBeUndefined();
+      expect(await store.segments?.get(fork, 100)).toBeUndefined();
+      expect((await store.blobs?.list(fork)) ?? []).toEqual([]);
+      expect(await store.blobs?.get(fork, content.id)).toBeUndefined();
       expect(await store.append(fork, facts("f", 3))).toEqual({ first: 2, last: 4 });
     });
 
@@ -69,6 +69,64 @@ export function deleteBranchCases(contract: Contract): void {
       expect(await readAll(store, main)).toEqual(stored(facts("e", 3)));
     });
 
+    contract.test(
+      "branches named with it go in the same step, forks of theirs that are not named hold it",
+      async (given) => {
+        const { store } = given;
+        const main = await givenSession(store, { events: facts("e", 3) });
+        const doomed = await givenFork(store, main, "doomed", 2, facts("d", 2));
+        await store.createBranch("s", { id: "free", header: {}, events: facts("f", 1) });
+        const child = await givenFork(store, doomed, "child", 3, facts("c", 1));
+        await givenFork(store, main, "sibling", 2);
+        const grandchild = await givenFork(store, child, "grandchild", 4);
+        const also = ["child", "nobody", "free"];
+        const before = await store.getSession("s");
+        await refused(store.deleteBranch(doomed, { also }), "branch_has_children", {
+          ...doomed,
+          children: ["grandchild"],
+        });
+        await refused(store.deleteBranch(doomed, { also: ["free"] }), "branch_has_children", {
+          ...doomed,
+          children: ["child"],
+        });
+        expect(await store.listBranches("s")).toHaveLength(6);
+        expect(await store.getSession("s")).toEqual(before);
+
+        await store.deleteBranch(grandchild);
+        expect(await store.deleteBranch(doomed, { also })).toEqual(["doomed", "free", "child"]);
+        expect((await store.listBranches("s")).map((branch) => branch.branchId)).toEqual(["main", "sibling"]);
+        expect(await readAll(store, main)).toEqual(stored(facts("e", 3)));
+        await refused(store.deleteBranch(doomed, { also: ["sibling"] }), "branch_not_found", { ...doomed });
+        expect(await store.listBranches("s")).toHaveLength(2);
+      },
+    );
+
+    contract.test("recursively the descendants of all named branches go", async ({ store }) => {
+      const main = await givenSession(store, { events: facts("e", 1) });
+      const doomed = await givenFork(store, main, "doomed", 1);
+      const { branchId } = await store.createBranch("s", { id: "free", header: {}, events: facts("f", 1) });
+      await givenFork(store, { ...main, branchId }, "of free", 1);
+      await givenFork(store, doomed, "child", 1);
+      const removed = await store.deleteBranch(doomed, { recursive: true, also: ["free", "child", "doomed"] });
+      expect(removed).toEqual(["doomed", "free", "of free", "child"]);
+      expect((await store.listBranches("s")).map((branch) => branch.branchId)).toEqual(["main"]);
+    });
+
+    contract.test(
+      "a running lease on a branch named with it is refused, and nothing goes",
+      async ({ store, clock }) => {
+        const main = await givenSession(store, { events: facts("e", 1) });
+        const fork = await givenFork(store, main, "fork", 1);
+        const other = await givenFork(store, main, "other", 1);
+        const { claimedAt: _, ...data } = await claimSlot(store, other, { runId: "r", owner: "o", leaseMs: 50 });
+        await refused(store.deleteBranch(fork, { also: ["other"] }), "run_active", data);
+        expect(await store.listBranches("s")).toHaveLength(3);
+        clock.advance(50);
+        expect(await store.deleteBranch(fork, { also: ["other"] })).toEqual(["fork", "other"]);
+        expect(await store.listRuns()).toEqual([]);
+      },
+    );
+
     contract.test("recursive delete of a branch without children is a plain one", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
@@ -79,7 +137,7 @@ export function deleteBranchCases(contract: Contract): void {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
       const child = await givenFork(store, fork, "child", 1);
-      const claim = await store.claimRun(child, { runId: "r", owner: "o", leaseMs: 50 });
+      const claim = await claimSlot(store, child, { runId: "r", owner: "o", leaseMs: 50 });
       const { claimedAt: _, ...data } = claim;
       clock.advance(49);
       await refused(store.deleteBranch(child), "run_active", data);
@@ -92,8 +150,8 @@ export function deleteBranchCases(contract: Contract): void {
     contract.test("a lease elsewhere in the session does not hold it", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
-      const { epoch } = await store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 50 });
-      await store.claimRun(main, { runId: "r2", owner: "o", leaseMs: 50 });
+      const { epoch } = await claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 50 });
+      await claimSlot(store, main, { runId: "r2", owner: "o", leaseMs: 50 });
       await store.releaseRun(fork, { epoch });
       expect(await store.deleteBranch(fork)).toEqual(["fork"]);
       expect(await store.listRuns()).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { type Contract, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
 
 export function deleteSessionCases(contract: Contract): void {
   describe("deleteSession", () => {
@@ -10,9 +10,9 @@ export function deleteSessionCases(contract: Contract): void {
       const bytes = contentOf("kept with the session");
       for (const ref of [main, fork]) {
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-        await store.saveSegment(ref, { to: 3, lines: ["segment"] });
-        await store.putContent(ref, bytes);
-        await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 10 });
+        await store.segments?.save(ref, { to: 3, lines: ["segment"] });
+        await store.blobs?.put(ref, bytes);
+        await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 10 });
       }
       clock.advance(10);
       await store.deleteSession("s");
@@ -30,9 +30,9 @@ export function deleteSessionCases(contract: Contract): void {
         expect(await store.getBranch(ref)).toMatchObject({ seq: 0, header: {}, createdAt: clock.now() });
         expect(await store.read(ref)).toEqual([]);
         expect(await store.listCheckpoints(ref)).toEqual([]);
-        expect(await store.getSegment(ref, 100)).toBeUndefined();
-        expect(await store.listContent(ref)).toEqual([]);
-        expect(await store.getContent(ref, bytes.id)).toBeUndefined();
+        expect(await store.segments?.get(ref, 100)).toBeUndefined();
+        expect((await store.blobs?.list(ref)) ?? []).toEqual([]);
+        expect(await store.blobs?.get(ref, bytes.id)).toBeUndefined();
       }
       expect(await store.append(main, facts("e", 4))).toEqual({ first: 1, last: 4 });
     });
@@ -40,18 +40,18 @@ export function deleteSessionCases(contract: Contract): void {
     contract.test("other sessions keep what they have", async ({ store }) => {
       const other = await givenSession(store, { id: "other", events: facts("e", 2) });
       const content = contentOf("the same bytes in both");
-      await store.putContent(other, content);
+      await store.blobs?.put(other, content);
       const doomed = await givenSession(store, { id: "doomed", events: facts("e", 2) });
-      await store.putContent(doomed, content);
+      await store.blobs?.put(doomed, content);
       await store.deleteSession("doomed");
-      expect((await store.getContent(other, content.id))!.bytes).toEqual(content.bytes);
+      if (store.blobs) expect((await store.blobs.get(other, content.id))!.bytes).toEqual(content.bytes);
       expect(await store.read(other)).toHaveLength(2);
     });
 
     contract.test("while a lease runs on any of its branches it is refused", async ({ store, clock }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
-      const claim = await store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 50 });
+      const claim = await claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 50 });
       clock.advance(49);
       await refused(store.deleteSession("s"), "run_active", {
         ...fork,
@@ -68,7 +68,7 @@ export function deleteSessionCases(contract: Contract): void {
 
     contract.test("a released run does not hold it", async ({ store }) => {
       const main = await givenSession(store);
-      const { epoch } = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 50 });
+      const { epoch } = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 50 });
       await store.releaseRun(main, { epoch });
       await store.deleteSession("s");
       expect(await store.getSession("s")).toBeUndefined();

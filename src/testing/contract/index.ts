@@ -16,6 +16,7 @@ import { listSessionsCases } from "./list-sessions.ts";
 import { liveCases } from "./live.ts";
 import { maintainCases } from "./maintain.ts";
 import { namesCases } from "./names.ts";
+import { partsCases } from "./parts.ts";
 import { readCases } from "./read.ts";
 import { reopenCases } from "./reopen.ts";
 import { runSlotCases } from "./run-slot.ts";
@@ -25,12 +26,13 @@ import { updateSessionCases } from "./update-session.ts";
 import { watchCases } from "./watch.ts";
 
 /**
- * Registers the contract suite of the store port: what every store must do, errors included. Call it from a test file of
- * the store; what the store can't do is said in `harness.lacks`.
+ * Registers the contract suite of the store port: what every store must do, including errors. Call it from a test file of
+ * the store; list what the store can't do in `harness.lacks`.
  */
 export function describeStore(name: string, harness: StoreHarness, sizes: Partial<ContractSizes> = {}): void {
   const contract = new Contract(harness, { chain: 300, writers: 20, ...sizes });
   describe(`the ${name} store`, () => {
+    partsCases(contract);
     createSessionCases(contract);
     updateSessionCases(contract);
     listSessionsCases(contract);

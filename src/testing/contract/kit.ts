@@ -5,36 +5,42 @@ import { expect, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { BoughError, type ErrorCode } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
-import type { BranchRef, NewEvent, Store } from "../../log/store.ts";
+import type { BranchRef, ClaimOptions, NewEvent, RunClaim, Store } from "../../log/store.ts";
 import { checkLogs } from "../check-log.ts";
 import { type ManualClock, manualClock } from "../clock.ts";
 
-/** A store that the suite may do with as it likes. */
+/** A store for the suite's exclusive use. */
 export interface StoreUnderTest {
   store: Store;
   /** Closes and opens the same data again. */
   reopen?(): Promise<Store>;
-  /** Another handle on the same data, as another process would have. */
+  /** Opens another handle on the same data, as another process would. */
   second?(): Promise<Store>;
   /** Closes what is open and removes the data. */
   dispose(): Promise<void>;
 }
 
-export type Ability = "reopen" | "secondHandle" | "live";
+/** The parts of the port that a store may leave out (log/store.ts). */
+export const optionalParts = ["segments", "blobs", "live"] as const;
 
-/** How the suite gets at the stores it tests. */
+export type Ability = "reopen" | "secondHandle" | (typeof optionalParts)[number];
+
+/** Opens the stores that the suite tests. */
 export interface StoreHarness {
-  /** Opens an empty store of its own (fresh place) with this clock. */
+  /** Opens a new, empty store with this clock. */
   open(options: { clock: Clock }): Promise<StoreUnderTest>;
-  /** What the store can't do, each with its reason; the matching cases are skipped by name and print the reason. */
+  /**
+   * What the store can't do or omits, each with its reason. Matching cases are skipped and print the reason. A store that
+   * omits an undeclared part, or has a declared one, fails.
+   */
   lacks?: Partial<Record<Ability, string>>;
 }
 
-/** How large the cases with a size are. */
+/** Sizes of the larger cases. */
 export interface ContractSizes {
   /** Branches in a chain of forks (default 300). */
   chain: number;
-  /** Writers at the same time (default 20). */
+  /** Concurrent writers (default 20). */
   writers: number;
 }
 
@@ -68,6 +74,11 @@ export class Contract {
     const reason = this.#harness.lacks?.[ability];
     if (reason === undefined) this.test(name, run);
     else test.skip(`${name} [no ${ability}: ${reason}]`, () => {});
+  }
+
+  /** Whether the harness declares that the store can't do this. */
+  lacks(ability: Ability): boolean {
+    return this.#harness.lacks?.[ability] !== undefined;
   }
 
   async #run(run: Run): Promise<void> {
@@ -150,6 +161,18 @@ export async function givenFork(
     parent: { branchId: parent.branchId, seq },
   });
   return { sessionId: parent.sessionId, branchId };
+}
+
+let claims = 0;
+
+/** Claims the branch's run slot. Claims ride on appends, so the log has a fact more afterwards. */
+export async function claimSlot(store: Store, ref: BranchRef, claim: ClaimOptions): Promise<RunClaim> {
+  return (await store.append(ref, [claimFact()], { claim })).claim!;
+}
+
+/** A fact that was never appended before. */
+function claimFact(): NewEvent {
+  return { id: `claim.${++claims}`, data: "{}" };
 }
 
 /** Content as a caller hands it in: its id is the SHA-256 of its bytes. */

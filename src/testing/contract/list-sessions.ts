@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { SessionQuery, Store } from "../../log/store.ts";
 import { listAllSessions, listPages } from "../check-log.ts";
-import { type Contract, facts, givenFork, givenSession, range, refused } from "./kit.ts";
+import { type Contract, claimSlot, facts, givenFork, givenSession, range, refused } from "./kit.ts";
 
 export function listSessionsCases(contract: Contract): void {
   describe("listSessions", () => {
@@ -37,17 +37,17 @@ export function listSessionsCases(contract: Contract): void {
       async (given) => {
         const { store, clock } = given;
         const ref = await givenSession(store, { events: facts("e", 2) });
+        const { epoch } = await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 10 });
         const session = await store.getSession("s");
         const branch = await store.getBranch(ref);
         clock.advance(100);
-        const { epoch } = await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 10 });
         await store.renewRun(ref, { epoch, leaseMs: 10 });
         await store.releaseRun(ref, { epoch });
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
         await store.deleteCheckpoints(ref, ["c"]);
-        await store.saveSegment(ref, { to: 2, lines: ["x"] });
-        await store.putContent(ref, { id: "0".repeat(64), bytes: new Uint8Array(1), mediaType: "x/y" });
-        await store.deleteContent(ref, "0".repeat(64));
+        await store.segments?.save(ref, { to: 2, lines: ["x"] });
+        await store.blobs?.put(ref, { id: "0".repeat(64), bytes: new Uint8Array(1), mediaType: "x/y" });
+        await store.blobs?.delete(ref, "0".repeat(64));
         await store.append(ref, facts("e", 2), { header: { late: true } });
         await store.read(ref);
         expect(await store.getSession("s")).toEqual(session);

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { snapshotStore } from "../snapshot.ts";
-import { type Contract, contentOf, facts, givenFork, givenSession } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession } from "./kit.ts";
 
 export function maintainCases(contract: Contract): void {
   describe("maintain", () => {
@@ -13,20 +13,20 @@ export function maintainCases(contract: Contract): void {
       const main = await givenSession(store, { id: "one", events: facts("e", 4) });
       await givenFork(store, main, "fork", 3, facts("f", 2));
       const other = await givenSession(store, { id: "two", events: facts("e", 1) });
-      await store.putContent(main, contentOf("content"));
+      await store.blobs?.put(main, contentOf("content"));
       await store.saveCheckpoint(main, { id: "c", seq: 2, data: {} });
-      await store.saveSegment(main, { to: 4, lines: ["segment"] });
-      await store.claimRun(other, { runId: "r", owner: "o", leaseMs: 10 });
+      await store.segments?.save(main, { to: 4, lines: ["segment"] });
+      await claimSlot(store, other, { runId: "r", owner: "o", leaseMs: 10 });
       const before = await snapshotStore(store);
-      expect(await store.maintain()).toEqual({ sessions: 2, branches: 3, events: 7, problems: [] });
-      expect(await store.maintain()).toEqual({ sessions: 2, branches: 3, events: 7, problems: [] });
+      expect(await store.maintain()).toEqual({ sessions: 2, branches: 3, events: 8, problems: [] });
+      expect(await store.maintain()).toEqual({ sessions: 2, branches: 3, events: 8, problems: [] });
       expect(await snapshotStore(store)).toEqual(before);
     });
 
     contract.test("what was deleted is not counted", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 2) });
       const fork = await givenFork(store, main, "fork", 1, facts("f", 3));
-      await store.putContent(fork, contentOf("content"));
+      await store.blobs?.put(fork, contentOf("content"));
       await store.deleteBranch(fork);
       await givenSession(store, { id: "other", events: facts("e", 2) });
       await store.deleteSession("other");

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import type { Store } from "../../log/store.ts";
 import { listAllSessions, readAll } from "../check-log.ts";
 import { hostileIds } from "../ids.ts";
-import { type Contract, facts, givenFork, givenSession, refused } from "./kit.ts";
+import { type Contract, claimSlot, facts, givenFork, givenSession, refused } from "./kit.ts";
 
 export function namesCases(contract: Contract): void {
   describe("names", () => {
@@ -68,9 +68,9 @@ export function namesCases(contract: Contract): void {
     contract.test("runs and owners with awkward names are told apart", async ({ store }) => {
       const main = await givenSession(store);
       for (const runId of hostileIds) {
-        const claim = await store.claimRun(main, { runId, owner: runId, leaseMs: 10 });
+        const claim = await claimSlot(store, main, { runId, owner: runId, leaseMs: 10 });
         expect(claim).toMatchObject({ runId, owner: runId });
-        await refused(store.claimRun(main, { runId: "other", owner: runId, leaseMs: 10 }), "run_active");
+        await refused(claimSlot(store, main, { runId: "other", owner: runId, leaseMs: 10 }), "run_active");
         expect(await store.releaseRun(main, claim)).toBe(true);
       }
     });

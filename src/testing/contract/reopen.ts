@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import type { BranchRef, Store } from "../../log/store.ts";
 import type { ManualClock } from "../clock.ts";
 import { snapshotStore } from "../snapshot.ts";
-import { type Contract, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
 
 export function reopenCases(contract: Contract): void {
   describe("opened again", () => {
@@ -42,19 +42,19 @@ export function reopenCases(contract: Contract): void {
     contract.testWith("reopen", "claims hold and epochs keep growing", async ({ store, clock, reopen }) => {
       const main = await givenSession(store);
       const other = await givenSession(store, { id: "other" });
-      const released = await store.claimRun(main, { runId: "r1", owner: "o", leaseMs: 100 });
+      const released = await claimSlot(store, main, { runId: "r1", owner: "o", leaseMs: 100 });
       await store.releaseRun(main, { epoch: released.epoch });
-      const held = await store.claimRun(other, { runId: "r", owner: "o", leaseMs: 100 });
+      const held = await claimSlot(store, other, { runId: "r", owner: "o", leaseMs: 100 });
       let again = await reopen();
       expect(await again.listRuns()).toEqual([held]);
-      await refused(again.claimRun(other, { runId: "r2", owner: "o", leaseMs: 1 }), "run_active");
-      expect(await again.append(other, facts("e", 1), { epoch: held.epoch })).toEqual({ first: 1, last: 1 });
+      await refused(claimSlot(again, other, { runId: "r2", owner: "o", leaseMs: 1 }), "run_active");
+      expect(await again.append(other, facts("e", 1), { epoch: held.epoch })).toEqual({ first: 2, last: 2 });
       await refused(again.append(main, facts("e", 1), { epoch: released.epoch }), "epoch_stale");
-      const next = await again.claimRun(main, { runId: "r2", owner: "o", leaseMs: 100 });
+      const next = await claimSlot(again, main, { runId: "r2", owner: "o", leaseMs: 100 });
       expect(next.epoch).toBeGreaterThan(released.epoch);
       clock.advance(100);
       again = await reopen();
-      const over = await again.claimRun(other, { runId: "r3", owner: "o", leaseMs: 100 });
+      const over = await claimSlot(again, other, { runId: "r3", owner: "o", leaseMs: 100 });
       expect(over.epoch).toBeGreaterThan(held.epoch);
       await refused(again.append(other, facts("f", 1), { epoch: held.epoch }), "epoch_stale");
     });
@@ -62,12 +62,12 @@ export function reopenCases(contract: Contract): void {
     contract.testWith("reopen", "epochs of a deleted branch are not used again under its id", async (given) => {
       const main = await givenSession(given.store);
       const fork = await givenFork(given.store, main, "fork", 0);
-      const old = await given.store.claimRun(fork, { runId: "r1", owner: "o", leaseMs: 10 });
+      const old = await claimSlot(given.store, fork, { runId: "r1", owner: "o", leaseMs: 10 });
       given.clock.advance(10);
       await given.store.deleteBranch(fork);
       const again = await given.reopen();
       await givenFork(again, main, "fork", 0);
-      const claim = await again.claimRun(fork, { runId: "r2", owner: "o", leaseMs: 10 });
+      const claim = await claimSlot(again, fork, { runId: "r2", owner: "o", leaseMs: 10 });
       expect(claim.epoch).toBeGreaterThan(old.epoch);
     });
 
@@ -80,7 +80,7 @@ export function reopenCases(contract: Contract): void {
       const again = await reopen();
       expect(await snapshotStore(again)).toEqual(before);
       await givenFork(again, main, "fork", 1);
-      expect(await again.listContent(fork)).toEqual(await again.listContent(main));
+      expect(await again.blobs?.list(fork)).toEqual(await again.blobs?.list(main));
       expect(await again.listCheckpoints(fork)).toEqual([]);
       expect(await again.maintain()).toMatchObject({ sessions: 1, branches: 2, problems: [] });
     });
@@ -112,15 +112,15 @@ async function givenWorld(store: Store, clock: ManualClock): Promise<{ main: Bra
     await store.saveCheckpoint(ref, { id: "two", seq: 2, data: { n: 2 } });
     await store.saveCheckpoint(ref, { id: "three", seq: 0, data: {} });
     await store.deleteCheckpoints(ref, ["two"]);
-    await store.saveSegment(ref, { to: 4, lines: [`segment of ${ref.branchId}`] });
-    await store.putContent(ref, { ...contentOf(`of ${ref.branchId}`), name: "n" });
+    await store.segments?.save(ref, { to: 4, lines: [`segment of ${ref.branchId}`] });
+    await store.blobs?.put(ref, { ...contentOf(`of ${ref.branchId}`), name: "n" });
     clock.advance(1);
   }
-  await store.putContent(fork, contentOf("of main"));
-  await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 1000 });
+  await store.blobs?.put(fork, contentOf("of main"));
+  await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 1000 });
   clock.advance(2);
   const other = await givenSession(store, { id: "other", branchId: "b", events: facts("e", 1) });
-  const { epoch } = await store.claimRun(other, { runId: "r", owner: "o", leaseMs: 5 });
+  const { epoch } = await claimSlot(store, other, { runId: "r", owner: "o", leaseMs: 5 });
   await store.renewRun(other, { epoch, leaseMs: 7 });
   return { main, fork };
 }

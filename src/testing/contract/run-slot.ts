@@ -1,14 +1,14 @@
 import { describe, expect } from "vitest";
 import type { BranchRef, RunClaim, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
-import { type Contract, facts, givenFork, givenSession, range, refused, settle } from "./kit.ts";
+import { type Contract, claimSlot, facts, givenFork, givenSession, range, refused, settle } from "./kit.ts";
 
 export function runSlotCases(contract: Contract): void {
-  describe("claimRun", () => {
+  describe("claiming the run slot", () => {
     contract.test("a free slot is claimed until its lease ends", async ({ store, clock }) => {
       const main = await givenSession(store);
       const now = clock.now();
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       expect(claim).toEqual({
         ...main,
         runId: "r",
@@ -23,14 +23,14 @@ export function runSlotCases(contract: Contract): void {
 
     contract.test("a running lease keeps every other run out, and says who holds it", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       clock.advance(99);
       for (const other of [
         { runId: "r2", owner: "o" },
         { runId: "r", owner: "o2" },
         { runId: "r2", owner: "o2" },
       ]) {
-        const error = await refused(store.claimRun(main, { ...other, leaseMs: 100 }), "run_active", holderOf(claim));
+        const error = await refused(claimSlot(store, main, { ...other, leaseMs: 100 }), "run_active", holderOf(claim));
         expect(error.retryable).toBe(true);
       }
       expect(await store.listRuns()).toEqual([claim]);
@@ -38,45 +38,45 @@ export function runSlotCases(contract: Contract): void {
 
     contract.test("the same run and owner get their claim again, with the lease renewed", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       clock.advance(60);
-      const again = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const again = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       expect(again).toEqual({ ...claim, expiresAt: clock.now() + 100 });
       clock.advance(100);
-      const late = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 5 });
+      const late = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 5 });
       expect(late).toEqual({ ...claim, expiresAt: clock.now() + 5 });
       expect(await store.listRuns()).toEqual([late]);
     });
 
     contract.test("an expired lease can be claimed by another, from its very end", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const first = await store.claimRun(main, { runId: "r1", owner: "o", leaseMs: 100 });
+      const first = await claimSlot(store, main, { runId: "r1", owner: "o", leaseMs: 100 });
       clock.advance(100);
-      const second = await store.claimRun(main, { runId: "r2", owner: "o", leaseMs: 100 });
+      const second = await claimSlot(store, main, { runId: "r2", owner: "o", leaseMs: 100 });
       expect(second.epoch).toBeGreaterThan(first.epoch);
       expect(second).toMatchObject({ runId: "r2", claimedAt: clock.now(), expiresAt: clock.now() + 100 });
       expect(await store.listRuns()).toEqual([second]);
-      await refused(store.claimRun(main, { runId: "r1", owner: "o", leaseMs: 1 }), "run_active", holderOf(second));
+      await refused(claimSlot(store, main, { runId: "r1", owner: "o", leaseMs: 1 }), "run_active", holderOf(second));
     });
 
     contract.test("a dead owner's slot is taken over by naming its epoch, and only that one", async ({ store }) => {
       const main = await givenSession(store);
-      const first = await store.claimRun(main, { runId: "r1", owner: "dead", leaseMs: 100 });
+      const first = await claimSlot(store, main, { runId: "r1", owner: "dead", leaseMs: 100 });
       const claim = { runId: "r2", owner: "o", leaseMs: 100 };
       for (const over of [first.epoch - 1, first.epoch + 1]) {
-        await refused(store.claimRun(main, { ...claim, over }), "run_active", holderOf(first));
+        await refused(claimSlot(store, main, { ...claim, over }), "run_active", holderOf(first));
       }
-      const second = await store.claimRun(main, { ...claim, over: first.epoch });
+      const second = await claimSlot(store, main, { ...claim, over: first.epoch });
       expect(second.epoch).toBeGreaterThan(first.epoch);
       const third = { runId: "r3", owner: "o", leaseMs: 100, over: first.epoch };
-      await refused(store.claimRun(main, third), "run_active", holderOf(second));
+      await refused(claimSlot(store, main, third), "run_active", holderOf(second));
     });
 
     contract.test("every new claim gets a larger epoch", async ({ store, clock }) => {
       const main = await givenSession(store);
       let last = 0;
       for (const i of range(6)) {
-        const claim = await store.claimRun(main, { runId: `r${i}`, owner: "o", leaseMs: 10 });
+        const claim = await claimSlot(store, main, { runId: `r${i}`, owner: "o", leaseMs: 10 });
         expect(claim.epoch).toBeGreaterThan(last);
         last = claim.epoch;
         if (i % 2 === 0) expect(await store.releaseRun(main, { epoch: last })).toBe(true);
@@ -88,12 +88,12 @@ export function runSlotCases(contract: Contract): void {
       const { store, clock } = given;
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
-      const old = await store.claimRun(fork, { runId: "r1", owner: "o", leaseMs: 10 });
+      const old = await claimSlot(store, fork, { runId: "r1", owner: "o", leaseMs: 10 });
       clock.advance(10);
       await store.deleteBranch(fork);
       await givenFork(store, main, "fork", 1);
       await expectFenced(store, fork, old.epoch);
-      const claim = await store.claimRun(fork, { runId: "r2", owner: "o", leaseMs: 10 });
+      const claim = await claimSlot(store, fork, { runId: "r2", owner: "o", leaseMs: 10 });
       expect(claim.epoch).toBeGreaterThan(old.epoch);
       await expectFenced(store, fork, old.epoch);
     });
@@ -102,14 +102,14 @@ export function runSlotCases(contract: Contract): void {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
       const other = await givenSession(store, { id: "other" });
-      for (const ref of [main, fork, other]) await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 100 });
+      for (const ref of [main, fork, other]) await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 100 });
       expect(await store.listRuns()).toHaveLength(3);
     });
 
     contract.test("of many claims at once one wins", async ({ store, sizes }) => {
       const main = await givenSession(store);
       const { won, lost } = await settle(
-        range(sizes.writers).map((i) => store.claimRun(main, { runId: `r${i}`, owner: "o", leaseMs: 100 })),
+        range(sizes.writers).map((i) => claimSlot(store, main, { runId: `r${i}`, owner: "o", leaseMs: 100 })),
         "run_active",
       );
       expect(won).toHaveLength(1);
@@ -119,7 +119,7 @@ export function runSlotCases(contract: Contract): void {
 
     contract.test("a branch that is not there is refused", async ({ store }) => {
       const missing = { sessionId: "s", branchId: "main" };
-      await refused(store.claimRun(missing, { runId: "r", owner: "o", leaseMs: 1 }), "branch_not_found", missing);
+      await refused(claimSlot(store, missing, { runId: "r", owner: "o", leaseMs: 1 }), "branch_not_found", missing);
       await refused(store.renewRun(missing, { epoch: 1, leaseMs: 1 }), "branch_not_found", missing);
       await refused(store.releaseRun(missing, { epoch: 1 }), "branch_not_found", missing);
     });
@@ -128,18 +128,18 @@ export function runSlotCases(contract: Contract): void {
   describe("renewRun and releaseRun", () => {
     contract.test("a renewed lease runs from now", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       clock.advance(80);
       const renewed = await store.renewRun(main, { epoch: claim.epoch, leaseMs: 50 });
       expect(renewed).toEqual({ ...claim, expiresAt: clock.now() + 50 });
       expect(await store.listRuns()).toEqual([renewed]);
       clock.advance(49);
-      await refused(store.claimRun(main, { runId: "r2", owner: "o", leaseMs: 1 }), "run_active", holderOf(renewed));
+      await refused(claimSlot(store, main, { runId: "r2", owner: "o", leaseMs: 1 }), "run_active", holderOf(renewed));
     });
 
     contract.test("an expired claim that nobody took over can be renewed", async ({ store, clock }) => {
       const main = await givenSession(store);
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       clock.advance(500);
       const renewed = await store.renewRun(main, { epoch: claim.epoch, leaseMs: 100 });
       expect(renewed).toEqual({ ...claim, expiresAt: clock.now() + 100 });
@@ -147,22 +147,22 @@ export function runSlotCases(contract: Contract): void {
 
     contract.test("a claim that was released or taken over can't be renewed or released", async ({ store }) => {
       const main = await givenSession(store);
-      const first = await store.claimRun(main, { runId: "r1", owner: "o", leaseMs: 100 });
+      const first = await claimSlot(store, main, { runId: "r1", owner: "o", leaseMs: 100 });
       expect(await store.releaseRun(main, { epoch: first.epoch })).toBe(true);
       expect(await store.listRuns()).toEqual([]);
       await expectFenced(store, main, first.epoch);
-      const second = await store.claimRun(main, { runId: "r2", owner: "o", leaseMs: 100 });
+      const second = await claimSlot(store, main, { runId: "r2", owner: "o", leaseMs: 100 });
       await expectFenced(store, main, first.epoch);
-      const third = await store.claimRun(main, { runId: "r3", owner: "o", leaseMs: 100, over: second.epoch });
+      const third = await claimSlot(store, main, { runId: "r3", owner: "o", leaseMs: 100, over: second.epoch });
       await expectFenced(store, main, second.epoch);
       expect(await store.listRuns()).toEqual([third]);
     });
 
     contract.test("a slot given back is free at once", async ({ store }) => {
       const main = await givenSession(store);
-      const first = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const first = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       await store.releaseRun(main, { epoch: first.epoch });
-      const second = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 100 });
+      const second = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 100 });
       expect(second.epoch).toBeGreaterThan(first.epoch);
     });
   });
@@ -171,25 +171,25 @@ export function runSlotCases(contract: Contract): void {
     contract.test("the claim in force writes, also when its lease is over and nobody else came", async (given) => {
       const { store, clock } = given;
       const main = await givenSession(store);
-      const { epoch } = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 10 });
-      expect(await store.append(main, facts("a", 1), { epoch })).toEqual({ first: 1, last: 1 });
+      const { epoch } = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 10 });
+      expect(await store.append(main, facts("a", 1), { epoch })).toEqual({ first: 2, last: 2 });
       clock.advance(100);
-      expect(await store.append(main, facts("b", 1), { epoch })).toEqual({ first: 2, last: 2 });
-      await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 10 });
-      expect(await store.append(main, facts("c", 1), { epoch, expectedSeq: 2 })).toEqual({ first: 3, last: 3 });
+      expect(await store.append(main, facts("b", 1), { epoch })).toEqual({ first: 3, last: 3 });
+      await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 10 });
+      expect(await store.append(main, facts("c", 1), { epoch, expectedSeq: 4 })).toEqual({ first: 5, last: 5 });
     });
 
     contract.test("an epoch nobody holds writes nothing", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       for (const epoch of [0, 1, 99]) await expectFenced(store, main, epoch);
-      const claim = await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 10 });
+      const claim = await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 10 });
       await expectFenced(store, main, claim.epoch + 1);
     });
 
     contract.test("the epoch of another branch writes nothing", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       const fork = await givenFork(store, main, "fork", 1);
-      const { epoch } = await store.claimRun(fork, { runId: "r", owner: "o", leaseMs: 10 });
+      const { epoch } = await claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 10 });
       await expectFenced(store, main, epoch);
     });
 
@@ -203,8 +203,8 @@ export function runSlotCases(contract: Contract): void {
 
     contract.test("an append without an epoch is not held up by a claim", async ({ store }) => {
       const main = await givenSession(store);
-      await store.claimRun(main, { runId: "r", owner: "o", leaseMs: 10 });
-      expect(await store.append(main, facts("a", 1))).toEqual({ first: 1, last: 1 });
+      await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 10 });
+      expect(await store.append(main, facts("a", 1))).toEqual({ first: 2, last: 2 });
     });
   });
 
@@ -215,7 +215,7 @@ export function runSlotCases(contract: Contract): void {
       const fork = await givenFork(store, two, "fork", 0);
       const claims: RunClaim[] = [];
       for (const ref of [two, one, fork]) {
-        claims.push(await store.claimRun(ref, { runId: "r", owner: "o", leaseMs: 5 }));
+        claims.push(await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 5 }));
         clock.advance(10);
       }
       expect(await store.listRuns()).toEqual(claims);

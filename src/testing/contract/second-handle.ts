@@ -3,6 +3,7 @@ import { readAll } from "../check-log.ts";
 import { snapshotStore } from "../snapshot.ts";
 import {
   type Contract,
+  claimSlot,
   contentOf,
   facts,
   givenFork,
@@ -26,9 +27,9 @@ export function secondHandleCases(contract: Contract): void {
       expect((await other.listSessions({ metadata: { k: "x" } })).sessions).toHaveLength(1);
       const fork = await givenFork(other, main, "fork", 2);
       await store.append(fork, facts("g", 1), { expectedSeq: 2 });
-      await other.putContent(fork, contentOf("x"));
+      await other.blobs?.put(fork, contentOf("x"));
       await store.saveCheckpoint(fork, { id: "c", seq: 3, data: {} });
-      await other.claimRun(fork, { runId: "r", owner: "o", leaseMs: 10 });
+      await claimSlot(other, fork, { runId: "r", owner: "o", leaseMs: 10 });
       expect(await snapshotStore(other)).toEqual(await snapshotStore(store));
       clock.advance(10);
       await store.deleteBranch(fork);
@@ -65,17 +66,17 @@ export function secondHandleCases(contract: Contract): void {
         );
         expect([forked.won.length, forked.lost.length]).toEqual([1, 1]);
         const claimed = await settle(
-          both.map((each, i) => each.claimRun(main, { runId: `r${i}`, owner: "o", leaseMs: 10 })),
+          both.map((each, i) => claimSlot(each, main, { runId: `r${i}`, owner: "o", leaseMs: 10 })),
           "run_active",
         );
         expect([claimed.won.length, claimed.lost.length]).toEqual([1, 1]);
         expect(claimed.lost[0]!.data).toMatchObject({ runId: claimed.won[0]!.runId, epoch: claimed.won[0]!.epoch });
         const appended = await settle(
-          both.map((each, i) => each.append(main, facts(`w${i}-`, 2), { expectedSeq: 1 })),
+          both.map((each, i) => each.append(main, facts(`w${i}-`, 2), { expectedSeq: 2 })),
           "sequence_conflict",
         );
-        expect(appended.won).toEqual([{ first: 2, last: 3 }]);
-        expect(appended.lost[0]!.data).toEqual({ ...main, expected: 1, actual: 3 });
+        expect(appended.won).toEqual([{ first: 3, last: 4 }]);
+        expect(appended.lost[0]!.data).toEqual({ ...main, expected: 2, actual: 4 });
         const updated = await settle(
           both.map((each, n) => each.updateSession("s", { metadata: { n } }, { expectedVersion: 1 })),
           "version_conflict",
@@ -90,10 +91,10 @@ export function secondHandleCases(contract: Contract): void {
       async ({ store, second, clock }) => {
         const other = await second();
         const main = await givenSession(store);
-        const old = await store.claimRun(main, { runId: "r1", owner: "one", leaseMs: 10 });
+        const old = await claimSlot(store, main, { runId: "r1", owner: "one", leaseMs: 10 });
         await store.append(main, facts("a", 1), { epoch: old.epoch });
         clock.advance(10);
-        const taken = await other.claimRun(main, { runId: "r2", owner: "two", leaseMs: 10 });
+        const taken = await claimSlot(other, main, { runId: "r2", owner: "two", leaseMs: 10 });
         expect(taken.epoch).toBeGreaterThan(old.epoch);
         await refused(store.append(main, facts("b", 1), { epoch: old.epoch }), "epoch_stale", {
           ...main,
@@ -101,7 +102,7 @@ export function secondHandleCases(contract: Contract): void {
         });
         await refused(store.renewRun(main, { epoch: old.epoch, leaseMs: 10 }), "epoch_stale");
         expect(await store.releaseRun(main, { epoch: old.epoch })).toBe(false);
-        expect(await other.append(main, facts("c", 1), { epoch: taken.epoch })).toEqual({ first: 2, last: 2 });
+        expect(await other.append(main, facts("c", 1), { epoch: taken.epoch })).toEqual({ first: 4, last: 4 });
       },
     );
 

@@ -72,6 +72,10 @@ function reportLostSession(session, there, report) {
 function wasRemovedWith(branch, there) {
   if (branch.deletes.length > 0) return true;
   const { parent, session } = branch;
+  // Named with another that is gone: they go in one step, so while that one is there this one must be.
+  const isNamed = ({ also = [], line }) => also.includes(branch.id) && line >= branch.birth.line;
+  const gone = [...session.branches.values()].flat().filter((life) => !there.has(life));
+  if (gone.some((life) => life.deletes.some(isNamed))) return true;
   if (!parent) return false;
   const isEarlier = (life) => life !== branch && life.birth.line <= branch.birth.line;
   // A fork under its parent's own id, refused if it had been answered, is a life of that id, too.

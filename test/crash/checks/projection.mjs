@@ -7,7 +7,8 @@ import { project, transcript } from "bough/projection";
 
 export async function checkProjections(sessions, snapshot, { finish, report }) {
   for (const { record, branches } of snapshot.sessions) {
-    const listed = new Map((await sessions.listBranches(record.id)).map((info) => [info.id, info]));
+    const all = await sessions.listBranches(record.id, { visibility: "all" });
+    const listed = new Map(all.map((info) => [info.id, info]));
     for (const branch of branches) {
       const { branchId } = branch.record;
       const say = (kind, text) => report(kind, `${record.id}/${branchId}: ${text}`);
@@ -70,7 +71,7 @@ function checkTranscript(messages, say) {
 
 /** A load, which goes through stored segments, shows the same as folding everything. */
 async function checkLoaded(sessions, { sessionId, branchId }, view, say) {
-  const loaded = await sessions.loadBranch(sessionId, branchId);
+  const loaded = await sessions.loadBranch({ sessionId, branchId });
   if (!isDeepStrictEqual(loaded.messages, view.messages)) say("wrong", "loaded, it has other messages than its log");
   if (!isDeepStrictEqual(loaded.state, view.state)) say("wrong", "loaded, it has another state than its log");
   if (loaded.stagedTurns.length > 0 && !view.open) say("wrong", "loaded, it still has turns that nobody saved");
@@ -82,7 +83,7 @@ async function finishTurn(sessions, { sessionId, branchId }, say) {
     const turn = await sessions.resumeTurn(ref);
     await turn.add({ role: "assistant", content: "Where were we?" });
     await turn.commit();
-    const loaded = await sessions.loadBranch(sessionId, branchId);
+    const loaded = await sessions.loadBranch({ sessionId, branchId });
     if (loaded.uncommittedTurn) say("wrong", "its turn is still open after it was resumed and committed");
     checkTranscript(loaded.transcript(), say);
   } catch (error) {

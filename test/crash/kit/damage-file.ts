@@ -7,25 +7,44 @@ import { lastBatch } from "./scenario.mjs";
 const main = "sessions/s/branches/main";
 const hex = (crc: number) => crc.toString(16).padStart(8, "0");
 
-/** Columns of a line of the log: seq, more and flags, time, id, header patch and data. */
-type Line = string[];
+/** A line of the log, without its checksum. */
+interface Line {
+  readonly seq: number;
+  readonly more?: number;
+  readonly at?: number;
+  readonly id?: string;
+  readonly header?: object;
+  readonly data?: unknown;
+}
 
 /** Rewrites the log of "main" with right checksums, as if these lines were what the store had meant to write. */
 const rewrite = (change: (lines: Line[]) => Line[]): Damage => {
   return ({ path }) => {
     const log = join(path, main, "events.jsonl");
     const lines = readFileSync(log, "utf8").trimEnd().split("\n");
-    const bodies = change(lines.map((line) => line.split("\t").slice(1))).map((columns) => columns.join("\t"));
     let crc = 0;
-    const written = bodies.map((body) => {
+    const written = change(lines.map(parseLine)).map((line) => {
+      const body = bodyOf(line);
       crc = crc32(body, crc);
-      return `${hex(crc)}\t${body}\n`;
+      return `${body},"crc":"${hex(crc)}"}\n`;
     });
     writeFileSync(log, written.join(""));
     // It is derived from the log.
     rmSync(join(path, main, "branch.json"));
   };
 };
+
+function parseLine(text: string): Line {
+  const { crc: _, ...line } = JSON.parse(text);
+  return line;
+}
+
+/** As the store writes it: with a space behind the header, and without the brace at the end. */
+function bodyOf({ header, ...line }: Line): string {
+  if (!header) return JSON.stringify(line).slice(0, -1);
+  const { data, ...start } = line;
+  return `${JSON.stringify(start).slice(0, -1)},"header":${JSON.stringify(header)}, "data":${JSON.stringify(data)}`;
+}
 
 const remove = (...names: string[]): Damage => {
   return ({ path }) => {
@@ -42,7 +61,11 @@ const reseal = (name: string, change: (document: Record<string, unknown>) => voi
   };
 };
 
-const numbered = (lines: Line[]): Line[] => lines.map(([_, ...rest], i) => [String(i), ...rest]);
+const numbered = (lines: Line[]): Line[] => lines.map((line, i) => ({ ...line, seq: i }));
+
+/** With one fewer line behind it in its batch; the last one has the time instead. */
+const shortened = ({ seq, more, ...rest }: Line, last: Line): Line =>
+  more === 1 ? { seq, at: last.at!, ...rest } : { seq, more: more! - 1, ...rest };
 
 export const fileDamages: Record<string, Damaged> = {
   "a lost last batch": {
@@ -52,7 +75,7 @@ export const fileDamages: Record<string, Damaged> = {
   "half a batch": {
     damage: rewrite((lines) => [
       ...lines.slice(0, -lastBatch),
-      ...lines.slice(-lastBatch, -1).map(([seq, _, ...rest], i) => [seq!, String(lastBatch - 2 - i), ...rest]),
+      ...lines.slice(-lastBatch, -1).map((line) => shortened(line, lines.at(-1)!)),
     ]),
     seen: /^half: s\/main: of a batch of 4 only the first 3 are there/,
   },
@@ -70,7 +93,7 @@ export const fileDamages: Record<string, Damaged> = {
     seen: /^wrong: s\/main: fact e\d+ was told 9, is 10/,
   },
   "a fact with other data": {
-    damage: rewrite((lines) => lines.map((line) => line.map((column) => column.replace("Done", "Gone")))),
+    damage: rewrite((lines) => lines.map((line) => JSON.parse(JSON.stringify(line).replace("Done", "Gone")))),
     seen: /^wrong: s\/main: fact \d+ \(e\d+\) has other data/,
   },
   "a bit that turned": {
@@ -96,7 +119,9 @@ export const fileDamages: Record<string, Damaged> = {
   },
   "a header that did not follow its facts": {
     damage: rewrite((lines) =>
-      lines.map((line) => line.map((column, i) => (i === 4 ? column.replace('"seen"', '"scene"') : column))),
+      lines.map((line) =>
+        line.header ? { ...line, header: JSON.parse(JSON.stringify(line.header).replace('"seen"', '"scene"')) } : line,
+      ),
     ),
     seen: /^lost: s\/main: the header is/,
   },

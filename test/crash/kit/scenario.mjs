@@ -52,9 +52,9 @@ async function begin(sessions) {
 
 async function goOn(sessions) {
   await sessions.updateSession("s", { metadata: { title: "new" } });
-  await sessions.forkBranch({ sessionId: "s", branchId: "main", fromMessageIndex: 2, newBranchId: "fork" });
+  await sessions.forkBranch({ sessionId: "s", branchId: "main" }, { fromMessageIndex: 2, newBranchId: "fork" });
   await sessions.appendTurn({ sessionId: "s", branchId: "fork" }, say("Formally?", "Good day"));
-  await sessions.updateBranch("s", "main", { metadata: { seen: true } });
+  await sessions.updateBranch({ sessionId: "s", branchId: "main" }, { metadata: { seen: true } });
   await sessions.appendTurn({ sessionId: "s", branchId: "main" }, say("One more", "Done"));
 }
 

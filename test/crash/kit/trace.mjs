@@ -28,7 +28,7 @@ const writes = {
     answer: ({ seq, createdAt }) => ({ seq, createdAt }),
   },
   deleteBranch: {
-    intent: (ref, { recursive = false } = {}) => ({ ...refOf(ref), recursive }),
+    intent: (ref, { recursive = false, also = [] } = {}) => ({ ...refOf(ref), recursive, also }),
     answer: (removed) => ({ removed }),
   },
   append: {
@@ -42,7 +42,7 @@ const writes = {
   releaseRun: { intent: (ref, { epoch }) => ({ ...refOf(ref), epoch }), answer: (released) => ({ released }) },
   saveCheckpoint: { intent: (ref, { id, seq, data }) => ({ ...refOf(ref), id, seq, data }) },
   deleteCheckpoints: { intent: (ref, ids) => ({ ...refOf(ref), ids }) },
-  saveSegment: { intent: (ref, { to, data }) => ({ ...refOf(ref), to, hash: hashOf(data) }) },
+  saveSegment: { intent: (ref, { to, lines }) => ({ ...refOf(ref), to, hash: hashOf(lines.join("\n")) }) },
   putContent: {
     intent: (ref, { id, bytes, mediaType, name }) => ({ ...refOf(ref), id, size: bytes.length, mediaType, name }),
   },
@@ -52,6 +52,9 @@ const writes = {
 /** The store with every write told to `emit`; `isReused` tells the ids that are created more than once. */
 export function traced(store, { emit, clock, isReused }) {
   const underWay = new UnderWay();
+  const { segments, blobs } = store;
+  /** Writes that a part of the store does. */
+  const parts = { saveSegment: segments?.save, putContent: blobs?.put, deleteContent: blobs?.delete };
   let count = 0;
 
   async function write(name, args) {
@@ -63,7 +66,7 @@ export function traced(store, { emit, clock, isReused }) {
     emit({ n, do: name, at: clock.now(), ...told });
     underWay.begin(sessionId);
     try {
-      const value = await store[name](...args);
+      const value = await (parts[name]?.(...args) ?? store[name](...args));
       emit({ n, ok: answer(value) });
       return value;
     } catch (error) {
@@ -74,8 +77,17 @@ export function traced(store, { emit, clock, isReused }) {
     }
   }
 
+  const told =
+    (name) =>
+    (...args) =>
+      write(name, args);
+  const tracedParts = {
+    segments: segments && { ...segments, save: told("saveSegment") },
+    blobs: blobs && { ...blobs, put: told("putContent"), delete: told("deleteContent") },
+  };
   return new Proxy(store, {
     get(target, name) {
+      if (Object.hasOwn(tracedParts, name)) return tracedParts[name];
       if (Object.hasOwn(writes, name)) return (...args) => write(name, args);
       const value = target[name];
       return typeof value === "function" ? value.bind(target) : value;

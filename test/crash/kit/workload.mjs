@@ -99,7 +99,7 @@ export class Workload {
   /** A branch of any session; `growing` leaves out those that are long already. */
   async branch(random, { growing = false } = {}) {
     const session = await this.session(random);
-    const all = await this.sessions.listBranches(session.id);
+    const all = await this.sessions.listBranches(session.id, { visibility: "all" });
     const some = growing ? all.filter(({ seq }) => seq < longestLog) : all;
     const info = random.pick(some.length > 0 ? some : all);
     return { sessionId: session.id, branchId: info.id, info, count: all.length };
@@ -137,13 +137,18 @@ async function fork(work, random) {
     { fromSeq: random.int(info.seq + 1) },
     { fromSeq: info.seq },
   ];
-  await work.sessions.forkBranch({
-    ...ref,
+  await work.sessions.forkBranch(ref, {
     ...random.pick(points),
     newBranchId: work.newBranchId(random),
     state: random.pick(["fork-point", "current", "none"]),
     ...(random.chance(0.3) && { metadata: { why: randomText(random).slice(0, 200) } }),
+    ...(random.chance(0.3) && hiddenOf(ref)),
   });
+}
+
+/** A branch that goes with this one, forked from it or not. */
+function hiddenOf(ref) {
+  return { owner: { ...ref, turnId: "t", kind: "subagent" }, visibility: "hidden" };
 }
 
 async function revert(work, random) {
@@ -151,27 +156,31 @@ async function revert(work, random) {
   const target = random.chance(0.5)
     ? { toMessageIndex: random.int(info.messageCount + 1) }
     : { toSeq: random.int(info.seq + 1) };
-  await work.sessions.revertBranch({ ...ref, ...target });
+  await work.sessions.revertBranch(ref, { ...target });
 }
 
 async function deleteBranch(work, random) {
   const { sessionId, branchId } = await work.branch(random);
-  await work.sessions.deleteBranch(sessionId, branchId, { recursive: random.chance(0.6) });
+  await work.sessions.deleteBranch({ sessionId, branchId }, { recursive: random.chance(0.6) });
 }
 
 async function createBranch(work, random) {
-  const { sessionId, count } = await work.branch(random);
+  const { sessionId, branchId: other, count } = await work.branch(random);
   if (count >= mostBranches) return;
-  await work.sessions.createBranch(sessionId, { branchId: work.newBranchId(random), tags: ["empty"] });
+  const owned = random.chance(0.6) && hiddenOf({ sessionId, branchId: other });
+  await work.sessions.createBranch(sessionId, { branchId: work.newBranchId(random), tags: ["empty"], ...owned });
 }
 
 async function updateBranch(work, random) {
   const { sessionId, branchId } = await work.branch(random, { growing: true });
-  await work.sessions.updateBranch(sessionId, branchId, {
-    ...(random.chance(0.5) && { name: randomText(random).slice(0, 20) }),
-    ...(random.chance(0.2) && { description: random.chance(0.5) ? null : "described" }),
-    metadata: { [`k${random.int(4)}`]: random.chance(0.2) ? null : work.ids.next() },
-  });
+  await work.sessions.updateBranch(
+    { sessionId, branchId },
+    {
+      ...(random.chance(0.5) && { name: randomText(random).slice(0, 20) }),
+      ...(random.chance(0.2) && { description: random.chance(0.5) ? null : "described" }),
+      metadata: { [`k${random.int(4)}`]: random.chance(0.2) ? null : work.ids.next() },
+    },
+  );
 }
 
 async function updateSession(work, random) {
@@ -237,7 +246,7 @@ async function deleteSession(work, random) {
 
 async function loadBranch(work, random) {
   const { sessionId, branchId } = await work.branch(random);
-  await work.sessions.loadBranch(sessionId, branchId);
+  await work.sessions.loadBranch({ sessionId, branchId });
 }
 
 /** The answer got lost, so the same facts are sent again: they are there once, at the first numbers. */

@@ -1,0 +1,341 @@
+// The handles of an agent's branches and sessions in its own process. They hold no state: every call asks the agent.
+
+import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { BoughEvent, Interaction, InteractionAnswer, NewMessage, OwnEventTable } from "../events/index.ts";
+import { presentOwn } from "../events/present-own.ts";
+import type { BranchRef } from "../log/store.ts";
+import type { InterruptOutcome, InterruptRequest, Run, RunInput, RunOptions } from "../runs/index.ts";
+import {
+  branchBody,
+  branchInfoBody,
+  branchSummary,
+  contentBody,
+  messagesBefore,
+  messagesBody,
+  momentOf,
+  sessionBody,
+  stateBody,
+} from "../sessions/bodies.ts";
+import { readBranch } from "../sessions/branches.ts";
+import { type Context, readScope } from "../sessions/context.ts";
+import type { Checkpoint, EventQuery, Scope, Sessions } from "../sessions/index.ts";
+import { mainBranch } from "../sessions/session.ts";
+import { checkedBySchema } from "../tools/index.ts";
+import {
+  type BranchHandle,
+  type BranchPatch,
+  type BranchRun,
+  type BranchRunOptions,
+  type CheckpointHandle,
+  type ContentHandle,
+  editMessage,
+  type ForkedRun,
+  type ForkRequest,
+  type Input,
+  type RevertPoint,
+  regenerateTurn,
+  type SessionHandle,
+  undoTurn,
+} from "../wire/index.ts";
+import { watchBranch } from "./watch-branch.ts";
+
+/** What a handle needs of its agent. */
+export interface HandleHost extends Sessions {
+  run(input?: RunInput, options?: RunOptions): Run;
+  respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
+  interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
+  subscribe(type: "*", handler: (event: BoughEvent) => unknown): () => void;
+}
+
+/** What handles are made from. */
+export interface HandleSource {
+  readonly agent: HandleHost;
+  readonly context: Context;
+  /** The event types that the program defined. */
+  readonly events: OwnEventTable;
+}
+
+/** How many messages a page has unless `last` says otherwise, the same as over HTTP. */
+const defaultLast = 200;
+
+export class LocalBranch implements BranchHandle {
+  readonly scope: BranchRef;
+  readonly checkpoints: CheckpointHandle;
+  readonly content: ContentHandle;
+  readonly #source: HandleSource;
+  readonly #agent: HandleHost;
+  readonly #context: Context;
+
+  /** A scope without a branch means the branch "main", as it does over HTTP. */
+  constructor(source: HandleSource, scope: Scope) {
+    const { sessionId, branchId = mainBranch } = readScope(scope);
+    this.scope = { sessionId, branchId };
+    this.#source = source;
+    this.#agent = source.agent;
+    this.#context = source.context;
+    this.checkpoints = this.#checkpoints();
+    this.content = this.#content();
+  }
+
+  run(input?: Input, options: BranchRunOptions = {}): BranchRun {
+    return new LocalRun(this.#agent.run(input as RunInput | undefined, this.#runOptions("wait", options)));
+  }
+
+  async submit(input?: Input, options: BranchRunOptions = {}) {
+    const inputId = this.#context.ids.next();
+    const run = this.#agent.run(withId(input, inputId), this.#runOptions("park", options));
+    await begun(run);
+    return { runId: run.runId, inputId };
+  }
+
+  async interrupt(request: { runId?: string; reason?: string } = {}) {
+    const { outcome, runId } = await this.#agent.interrupt(this.scope, request);
+    return { status: outcome, ...(runId !== undefined && { runId }) };
+  }
+
+  async get() {
+    return branchBody(await this.#agent.getBranch(this.scope));
+  }
+
+  async update(patch: BranchPatch) {
+    await this.#agent.updateBranch(this.scope, patch);
+    return this.get();
+  }
+
+  async delete(options: { recursive?: boolean } = {}): Promise<void> {
+    await this.#agent.deleteBranch(this.scope, options);
+  }
+
+  async state({ last = defaultLast }: { last?: number } = {}) {
+    return stateBody(await momentOf(this.#context, this.scope), last);
+  }
+
+  async messages({ last = defaultLast, before }: { last?: number; before?: string } = {}) {
+    const branch = await readBranch(this.#context, this.scope);
+    return messagesBody(messagesBefore(this.scope, branch, before), last);
+  }
+
+  events(query: EventQuery = {}) {
+    return this.#agent.events(this.scope, query);
+  }
+
+  watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent, void> {
+    const subscribe = (handler: (event: BoughEvent) => Promise<void>) => this.#agent.subscribe("*", handler);
+    const present = (event: BoughEvent) => presentOwn(this.#source.events, event);
+    return watchBranch({ context: this.#context, ref: this.scope, subscribe, present }, options);
+  }
+
+  async fork(request: ForkRequest = {}): Promise<BranchHandle> {
+    return this.#other((await this.#agent.forkBranch(this.scope, request)).id);
+  }
+
+  edit(messageId: string, input: Input, options?: BranchRunOptions): Promise<ForkedRun> {
+    return editMessage(this, messageId, input, options);
+  }
+
+  regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun> {
+    return regenerateTurn(this, messageId, options);
+  }
+
+  undo() {
+    return undoTurn(this);
+  }
+
+  async revert(point: RevertPoint) {
+    if (Object.values(point).every((each) => each === undefined)) {
+      throw new BoughError("invalid_argument", "revert needs a point: to, toMessageIndex or toSeq.");
+    }
+    return branchInfoBody(await this.#agent.revertBranch(this.scope, point));
+  }
+
+  async siblings() {
+    return (await this.#agent.siblings(this.scope)).map(branchSummary);
+  }
+
+  async interactions(): Promise<readonly Interaction[]> {
+    return (await readBranch(this.#context, this.scope)).interactions;
+  }
+
+  async respond(interaction: string | Interaction, answer: InteractionAnswer | JsonObject) {
+    const interactionId = typeof interaction === "string" ? interaction : interaction.id;
+    const run = await this.#agent.respond(this.scope, interactionId, answer as JsonObject, { questions: "park" });
+    const runId = run && (await takenUp(run));
+    return { interactionId, ...(runId !== undefined && { runId }) };
+  }
+
+  #checkpoints(): CheckpointHandle {
+    const { scope } = this;
+    const agent = this.#agent;
+    const find = async (checkpointId: string): Promise<Checkpoint> => {
+      const found = (await agent.listCheckpoints(scope)).find(({ id }) => id === checkpointId);
+      if (found) return found;
+      const sentence = `Branch "${scope.branchId}" has no checkpoint "${checkpointId}".`;
+      throw new BoughError("checkpoint_not_found", sentence, { data: { ...scope, checkpointId } });
+    };
+    return {
+      list: () => agent.listCheckpoints(scope),
+      save: ({ checkpointId: id, label } = {}) =>
+        agent.saveCheckpoint(scope, { ...(id !== undefined && { id }), ...(label !== undefined && { label }) }),
+      async load(checkpointId) {
+        const checkpoint = await find(checkpointId);
+        const branch = await agent.loadBranch(scope, { at: checkpoint.seq });
+        return { ...stateBody({ branch, active: null }, Number.POSITIVE_INFINITY), checkpoint };
+      },
+      fork: async (checkpointId, request = {}) => this.fork({ fromSeq: (await find(checkpointId)).seq, ...request }),
+      revert: async (checkpointId) => branchInfoBody(await agent.revertBranch(scope, { checkpointId })),
+    };
+  }
+
+  #content(): ContentHandle {
+    const { scope } = this;
+    const agent = this.#agent;
+    return {
+      async put(given, { name } = {}) {
+        const bytes = given instanceof Uint8Array ? given : new Uint8Array(await given.arrayBuffer());
+        return contentBody(await agent.putContent(scope, { bytes, ...(name !== undefined && { name }) }));
+      },
+      list: async () => (await agent.listContent(scope)).map(contentBody),
+      async get(contentId) {
+        const { content, bytes } = await agent.getContent(scope, contentId);
+        return new Blob([bytes as Uint8Array<ArrayBuffer>], { type: content.mediaType });
+      },
+      async delete(contentId) {
+        if (await agent.deleteContent(scope, contentId)) return;
+        const sentence = `Branch "${scope.branchId}" has no content "${contentId}" of its own.`;
+        throw new BoughError("content_not_found", sentence, { data: { ...scope, contentId } });
+      },
+    };
+  }
+
+  #other(branchId: string): LocalBranch {
+    return new LocalBranch(this.#source, { ...this.scope, branchId });
+  }
+
+  #runOptions(questions: "wait" | "park", { output, ...options }: BranchRunOptions): RunOptions {
+    const checked = output && { output: { ...output, schema: checkedBySchema(output.schema) } };
+    return { questions, ...options, ...checked, ...this.scope } as RunOptions;
+  }
+}
+
+/** A run of this process as a handle gives it. */
+class LocalRun implements BranchRun {
+  readonly #run: Run;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  get result(): BranchRun["result"] {
+    return this.#run.result as BranchRun["result"];
+  }
+
+  get textStream(): AsyncIterable<string> {
+    return textDeltas(this.#run);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<BoughEvent, undefined> {
+    return this.#run[Symbol.asyncIterator]();
+  }
+
+  text(): Promise<string> {
+    return this.#run.text();
+  }
+
+  interrupt(reason?: string): Promise<void> {
+    return this.#run.interrupt(reason);
+  }
+
+  respond(interactionId: string, answer: InteractionAnswer): Promise<void> {
+    return this.#run.respond(interactionId, answer as unknown as JsonObject);
+  }
+}
+
+async function* textDeltas(run: Run): AsyncGenerator<string> {
+  for await (const event of run) if (event.type === "text-delta") yield event.text;
+  const { status, error, reason } = await run.result;
+  if (error) throw error;
+  if (status !== "completed") throw new BoughError("aborted", `The run was ${status}: ${reason}.`);
+}
+
+export class LocalSession implements SessionHandle {
+  readonly id: string;
+  readonly #source: HandleSource;
+  readonly #agent: HandleHost;
+
+  constructor(source: HandleSource, id: string) {
+    checkId(id, "session");
+    this.id = id;
+    this.#source = source;
+    this.#agent = source.agent;
+  }
+
+  async get() {
+    return sessionBody(await this.#agent.getSession(this.id));
+  }
+
+  async update({ metadata }: { readonly metadata: JsonObject }) {
+    return sessionBody(await this.#agent.updateSession(this.id, { metadata }));
+  }
+
+  delete(): Promise<void> {
+    return this.#agent.deleteSession(this.id);
+  }
+
+  branch(branchId: string = mainBranch): BranchHandle {
+    return new LocalBranch(this.#source, { sessionId: this.id, branchId });
+  }
+
+  async branches() {
+    return (await this.#agent.listBranches(this.id)).map(branchSummary);
+  }
+
+  async createBranch(details: Parameters<SessionHandle["createBranch"]>[0] = {}): Promise<BranchHandle> {
+    return this.branch((await this.#agent.createBranch(this.id, details)).id);
+  }
+
+  async interactions() {
+    const found = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#agent.listInteractions({ sessionId: this.id, ...(cursor !== undefined && { cursor }) });
+      found.push(...page.interactions);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  permissions() {
+    return this.#agent.listPermissions(this.id);
+  }
+
+  revokePermission(revoked: { readonly agentId?: string; readonly tool: string }): Promise<number> {
+    return this.#agent.revokePermission(this.id, revoked);
+  }
+}
+
+/** Resolves when the run has its branch and its input is durable; throws whatever kept it from that. */
+async function begun(run: Run): Promise<void> {
+  for await (const event of run) if (event.type === "run-start") break;
+}
+
+/** The run that goes on with a turn: this one, or one that was faster. */
+async function takenUp(run: Run): Promise<string | undefined> {
+  try {
+    await begun(run);
+    return run.runId;
+  } catch (error) {
+    if (BoughError.is(error, "run_active")) return String(error.data.runId);
+    if (BoughError.is(error, "nothing_to_resume") || BoughError.is(error, "epoch_stale")) return undefined;
+    throw error;
+  }
+}
+
+/** The input with an id for its first message. */
+function withId(input: Input | undefined, id: string): RunInput | undefined {
+  if (input === undefined || input.length === 0) return undefined;
+  const isList = typeof input !== "string" && "role" in input[0]!;
+  const messages = (isList ? input : [{ role: "user", content: input }]) as readonly NewMessage[];
+  return messages.map((message, i) => (i === 0 ? { ...message, id } : message));
+}

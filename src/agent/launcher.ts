@@ -1,0 +1,205 @@
+// Launcher: how an agent's runs begin. It owns the runs that are not over and what every run is planned from (tools and
+// middleware, prepared once). It does not decide how a run goes (runs/).
+//   Launcher-1. A run is active from the moment its handle exists until it is over.
+//   Launcher-2. Preparing the tools never blocks a run that is interrupted meanwhile.
+
+import { allowListeners, untilAborted, withGrace } from "../base/abort.ts";
+import { BoughError } from "../base/errors.ts";
+import { checkId } from "../base/ids.ts";
+import type { BranchRef } from "../log/store.ts";
+import { type ParentRun, type SpawnChild, stampBelow } from "../runs/children.ts";
+import { notBegun } from "../runs/endings.ts";
+import {
+  type AgentSettings,
+  execute,
+  type KeptTurn,
+  messagesOf,
+  Run,
+  type RunControl,
+  type RunInput,
+  type RunOptions,
+  type RunResult,
+} from "../runs/index.ts";
+import type { RunWork } from "../runs/run.ts";
+import { resolveBranch } from "../sessions/branches.ts";
+import { type Context, createContext } from "../sessions/context.ts";
+import { Sessions } from "../sessions/index.ts";
+import { lazyStore } from "../sessions/lazy-store.ts";
+import { checkRunOptions, isSignal } from "./check-options.ts";
+import type { AgentOptions } from "./options.ts";
+import { type AgentBase, planRun, prepareBase } from "./plan.ts";
+
+/** Where a run takes place. */
+interface Place {
+  readonly context: Context;
+  readonly ref: BranchRef;
+}
+
+interface LaunchOptions {
+  /** What to do with questions when neither the caller nor the turn says. */
+  readonly fallback?: "park" | undefined;
+  /** The run that this one is a child of. */
+  readonly parent?: ParentRun | undefined;
+}
+
+/** What a run begins with. */
+interface Launch extends LaunchOptions {
+  readonly place: Promise<Place>;
+  readonly input: RunInput | undefined;
+  readonly options: RunOptions;
+}
+
+export interface LauncherOptions {
+  readonly options: AgentOptions;
+  readonly context: Context;
+  readonly settings: AgentSettings;
+  /** Starts children for calls of this agent's runs. */
+  readonly spawnChild?: SpawnChild;
+  warn(...words: unknown[]): void;
+}
+
+export class Launcher {
+  readonly #options: AgentOptions;
+  readonly #context: Context;
+  readonly #settings: AgentSettings;
+  readonly #warn: LauncherOptions["warn"];
+  readonly #spawnChild: SpawnChild | undefined;
+  /** Runs that are not over, and where they take place. */
+  readonly #active = new Map<string, { run: Run; place: Promise<Place> }>();
+  #isClosed = false;
+  #base: AgentBase | undefined;
+  #preparing: Promise<AgentBase> | undefined;
+
+  constructor({ options, context, settings, warn, spawnChild }: LauncherOptions) {
+    this.#options = options;
+    this.#context = context;
+    this.#settings = settings;
+    this.#warn = warn;
+    this.#spawnChild = spawnChild;
+  }
+
+  launch(input: RunInput | undefined, options: RunOptions, { fallback, parent }: LaunchOptions = {}): Run {
+    const place = this.#resolvePlace(options);
+    const work: RunWork<never> = {
+      start: (control) => this.#start({ place, input, options, fallback, parent }, control),
+      respond: async (interactionId, answer) => {
+        const { context, ref } = await place;
+        await new Sessions(context).answer(ref, interactionId, answer);
+      },
+    };
+    const onUnread = (error: unknown) => this.#warn("A run failed, and nothing reads its result:", error);
+    const signal = isSignal(options?.signal) ? options.signal : undefined;
+    const run = new Run(this.#context.ids.next(), work, signal, onUnread);
+    const { runId } = run;
+    this.#active.set(runId, { run, place });
+    void run.whenOver().then(() => this.#active.delete(runId));
+    return run;
+  }
+
+  get isIdle(): boolean {
+    return this.#active.size === 0;
+  }
+
+  isActive(runId: string): boolean {
+    return this.#active.has(runId);
+  }
+
+  /** The run of this process that works on a branch, or is about to; with `runId`, that run only. */
+  async find(ref: BranchRef, runId: string | undefined): Promise<Run | undefined> {
+    if (this.#active.size === 0) return undefined;
+    const wanted = runId ?? (await this.#context.views.load(ref)).view.open?.runs.at(-1)?.runId;
+    for (const { run, place } of this.#active.values()) {
+      if (wanted !== undefined && run.runId !== wanted) continue;
+      const found = await place.catch(() => undefined);
+      const isHere = found?.ref.sessionId === ref.sessionId && found.ref.branchId === ref.branchId;
+      if (isHere && found.context === this.#context) return run;
+    }
+    return undefined;
+  }
+
+  /** Waits up to `drainMs` for active runs to end and parks the rest; later runs fail with `store_closed`. */
+  async close({ drainMs }: { drainMs: number }): Promise<void> {
+    if (drainMs > 0) await this.#drain(drainMs);
+    this.#isClosed = true;
+    await Promise.all([...this.#active.values()].map(({ run }) => run.park()));
+  }
+
+  async #drain(drainMs: number): Promise<void> {
+    const over = new AbortController();
+    const ended = async () => {
+      while (this.#active.size > 0) await Promise.all([...this.#active.values()].map(({ run }) => run.whenOver()));
+    };
+    await Promise.race([ended(), this.#context.clock.sleep(drainMs, over.signal)]);
+    over.abort();
+  }
+
+  /** Tools, middleware and models of the agent; prepared once, again only after a failure. */
+  prepared(): Promise<AgentBase> {
+    this.#preparing ??= prepareBase(this.#options, this.#settings).then(
+      (base) => {
+        this.#base = base;
+        return base;
+      },
+      (error) => {
+        // A tool source that was not there may be there next time.
+        this.#preparing = undefined;
+        throw error;
+      },
+    );
+    return this.#preparing;
+  }
+
+  async #start({ place, input, options, fallback, parent }: Launch, control: RunControl): Promise<RunResult<never>> {
+    // Every tool of a batch listens to it, so that many listeners are no leak.
+    allowListeners(control.controller.signal);
+    const { context, ref } = await place;
+    if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
+    const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
+    const { stamp } = this.#settings;
+    const settings = parent ? { ...this.#settings, stamp: stampBelow(parent.agent, stamp) } : this.#settings;
+    const agent = { options: this.#options, settings, base };
+    const planFor = (kept?: KeptTurn) => planRun(agent, options, { kept, fallback });
+    const messages = input === undefined ? undefined : messagesOf(input);
+    if (options.signal?.aborted) throw notBegun();
+    const spawnChild = this.#spawnChild;
+    const result = await execute({ context, settings, planFor, ref, input: messages, control, parent, spawnChild });
+    return result as RunResult<never>;
+  }
+
+  /** Launcher-2. */
+  async #preparedFor(signal: AbortSignal): Promise<AgentBase> {
+    const grace = withGrace(signal, this.#context.clock);
+    try {
+      return await untilAborted(grace.signal, this.prepared());
+    } catch (error) {
+      throw grace.signal.aborted ? notBegun() : error;
+    } finally {
+      grace.stop();
+    }
+  }
+
+  /** Where a run takes place; without a scope, on a session of its own that goes with it. */
+  async #resolvePlace(options: RunOptions): Promise<Place> {
+    checkRunOptions(options);
+    const { sessionId, branchId, branch, questions } = options;
+    if (branch) return { context: this.#context, ref: refOf(branch) };
+    if (sessionId !== undefined) {
+      const scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
+      return { context: this.#context, ref: await resolveBranch(this.#context, scope) };
+    }
+    if (branchId !== undefined)
+      throw new BoughError("invalid_argument", "A branch is named together with its session.");
+    if (questions === "park")
+      throw new BoughError("invalid_argument", "A run without a session can't be parked: nobody could resume it.");
+    const { clock, ids } = this.#context;
+    const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
+    const { id } = await new Sessions(context).createSession();
+    return { context, ref: { sessionId: id, branchId: "main" } };
+  }
+}
+
+function refOf({ sessionId, id: branchId }: NonNullable<RunOptions["branch"]>): BranchRef {
+  checkId(sessionId, "session");
+  checkId(branchId, "branch");
+  return { sessionId, branchId };
+}

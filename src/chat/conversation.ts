@@ -1,0 +1,62 @@
+// Conversation: what a chat needs of an agent, whether it runs in this process or on a server.
+
+import type { JsonObject } from "../base/json.ts";
+import type { BoughEvent, Message } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
+import type { Interaction } from "../projection/index.ts";
+
+export interface SessionLine {
+  readonly id: string;
+  readonly lastActivity: number;
+}
+
+export interface BranchLine {
+  readonly id: string;
+  readonly messages: number;
+  readonly forkedFrom?: string;
+  /** How many messages it shares with its parent branch. */
+  readonly shared?: number;
+}
+
+/** The current state of a branch. */
+export interface Picture {
+  /** The newest messages of closed turns. */
+  readonly messages: readonly Message[];
+  /** How many messages precede them. */
+  readonly before: number;
+  /** The messages of the open turn: it is running, or it was interrupted. */
+  readonly open?: readonly Message[];
+  /** Open questions. */
+  readonly interactions: readonly Interaction[];
+}
+
+/** The facts that end a turn. */
+export const turnEnds: ReadonlySet<string> = new Set(["turn.committed", "turn.ended", "turn.staged", "turn.discarded"]);
+
+export interface Conversation {
+  readonly agentId: string;
+  /** Lines for the user: the agent, and where the session is stored. */
+  readonly about: readonly string[];
+  /** Called with notices, such as a lost connection. */
+  onNotice: (text: string) => void;
+  sessions(limit: number): Promise<readonly SessionLine[]>;
+  /** Opens the session with this id, creating it if necessary; without an id, a new session. */
+  openSession(sessionId: string | undefined): Promise<string>;
+  branches(sessionId: string): Promise<readonly BranchLine[]>;
+  look(ref: BranchRef, last: number): Promise<Picture>;
+  /** Forks a branch. `keep` is the number of messages that the fork keeps (default: all). */
+  fork(ref: BranchRef, options: { newBranchId: string; keep?: number }): Promise<void>;
+  /** Reverts the branch to this message; without one, to its beginning. */
+  revert(ref: BranchRef, to: string | undefined): Promise<void>;
+  /**
+   * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
+   * turn can't start.
+   */
+  run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent>;
+  /** Resolves when the answer is stored. */
+  respond(ref: BranchRef, interactionId: string, answer: JsonObject): Promise<void>;
+  /** Interrupts the branch's active run. */
+  interrupt(ref: BranchRef): Promise<void>;
+  /** Hands runs of this process over, so that they can be resumed later. */
+  close(): Promise<void>;
+}

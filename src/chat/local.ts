@@ -1,0 +1,103 @@
+// A conversation with an agent in this process, on a local store.
+
+import { type Agent, type AgentOptions, createAgent } from "../agent/index.ts";
+import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { BoughEvent } from "../events/index.ts";
+import type { BranchRef, Store } from "../log/store.ts";
+import { NamespacedStore } from "../stores/namespaced/index.ts";
+import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
+
+export class LocalConversation implements Conversation {
+  readonly agentId: string;
+  readonly about: readonly string[];
+  onNotice: (text: string) => void = () => {};
+  readonly #agent: Agent;
+  readonly #store: Store;
+
+  constructor(given: { agentId: string; options: AgentOptions; store: Store; about: readonly string[] }) {
+    const { agentId, options, store, about } = given;
+    this.agentId = agentId;
+    this.about = about;
+    this.#store = store;
+    // Sessions that a server on the same store reserves for itself are not available here.
+    this.#agent = createAgent({ ...options, id: agentId, store: new NamespacedStore(store, "") });
+  }
+
+  async sessions(limit: number): Promise<readonly SessionLine[]> {
+    const { sessions } = await this.#agent.listSessions({ limit });
+    return sessions.map(({ id, lastActivity }) => ({ id, lastActivity }));
+  }
+
+  async openSession(sessionId: string | undefined): Promise<string> {
+    try {
+      return (await this.#agent.createSession(sessionId)).id;
+    } catch (error) {
+      if (sessionId !== undefined && BoughError.is(error, "session_exists")) return sessionId;
+      throw error;
+    }
+  }
+
+  async branches(sessionId: string): Promise<readonly BranchLine[]> {
+    const branches = await this.#agent.listBranches(sessionId);
+    return branches.map(({ id, messageCount: messages, fork }) => ({
+      id,
+      messages,
+      ...(fork && { forkedFrom: fork.forkedFrom, shared: fork.forkedAtMessageIndex + 1 }),
+    }));
+  }
+
+  async look({ sessionId, branchId }: BranchRef, last: number): Promise<Picture> {
+    const branch = await this.#agent.loadBranch({ sessionId, branchId });
+    const messages = last === 0 ? [] : branch.messages.slice(-last);
+    return {
+      messages,
+      before: branch.messages.length - messages.length,
+      interactions: branch.interactions,
+      ...(branch.uncommittedTurn && { open: branch.uncommittedTurn.messages }),
+    };
+  }
+
+  async fork(ref: BranchRef, { newBranchId, keep }: { newBranchId: string; keep?: number }): Promise<void> {
+    const point = keep === undefined ? {} : { fromMessageIndex: keep };
+    await this.#agent.forkBranch(ref, { newBranchId, ...point });
+  }
+
+  async revert(ref: BranchRef, to: string | undefined): Promise<void> {
+    await this.#agent.revertBranch(ref, { ...(to === undefined ? { toMessageIndex: 0 } : { to }) });
+  }
+
+  async *run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent> {
+    try {
+      yield* this.#agent.run(input, { ...ref, questions: "wait" });
+    } catch (error) {
+      const isElsewhere = input === undefined && BoughError.is(error, "run_active");
+      if (!isElsewhere) throw error;
+      yield* this.#watch(ref);
+    }
+  }
+
+  async respond(ref: BranchRef, interactionId: string, answer: JsonObject): Promise<void> {
+    await this.#agent.answer(ref, interactionId, answer);
+  }
+
+  async interrupt(ref: BranchRef): Promise<void> {
+    await this.#agent.interrupt(ref);
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.close();
+    await this.#store.close();
+  }
+
+  /** The facts of a turn that runs in another process. */
+  async *#watch(ref: BranchRef): AsyncIterable<BoughEvent> {
+    const { seq, uncommittedTurn } = await this.#agent.loadBranch(ref);
+    if (!uncommittedTurn) return;
+    this.onNotice("The turn is running in another process; following it.");
+    for await (const event of this.#agent.watch(ref, { after: seq })) {
+      yield event;
+      if (turnEnds.has(event.type) && event.turnId === uncommittedTurn.id) return;
+    }
+  }
+}

@@ -1,0 +1,196 @@
+// Sweeper: searches repeatedly for open turns without an active run, and offers them to be resumed. It owns what it knows
+// of other processes' claims.
+//   Sweeper-1. It only offers: the claim of the branch decides who gets a turn, so any number of processes may sweep.
+//   Sweeper-2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
+//       lasts: the last holds whatever the clocks of this process and of the store say.
+//   Sweeper-3. The same claim is offered again a lease later at the earliest.
+//   Sweeper-4. A look costs one list of claims. Turns without a claim are looked for less often, in sessions where something
+//       happened since.
+//   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
+//   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
+//       served, and are checked again when there is room: another process may have resumed them.
+
+import { type BranchRef, branchKey, isReserved, type RunClaim } from "../../log/index.ts";
+import { isHeld } from "../../sessions/claims.ts";
+import type { Context } from "../../sessions/context.ts";
+import { describeOpen, findInterrupted, type InterruptedRun, isGone } from "./find.ts";
+
+export interface SweeperOptions {
+  readonly context: Context;
+  readonly random: () => number;
+  readonly leaseMs: number;
+  readonly everyMs: number;
+  readonly scanEveryMs: number;
+  readonly parallelRuns: number;
+  /** Whether the run is one of this process that works still. */
+  isOwn(runId: string): boolean;
+  /** Resumes a turn, or leaves it. The promise of a resumed turn resolves when the work on it is over; it never rejects. */
+  offer(left: InterruptedRun): Promise<unknown> | undefined;
+  /** Called for branches that can't be read, and for the first of several failed scans in a row. */
+  onError(error: unknown): void;
+}
+
+interface Known {
+  readonly epoch: number;
+  readonly expiresAt: number;
+  /** When it is offered although its lease seems to run. */
+  offerAt: number;
+  isOffered: boolean;
+}
+
+/**
+ * A scan also covers sessions that were active this long before the last scan, because the writers' clocks differ.
+ */
+const overlapMs = 15_000;
+
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  readonly #over = new AbortController();
+  readonly #done: Promise<void>;
+  #claims = new Map<string, Known>();
+  /** What is to be offered when there is room. */
+  readonly #due = new Map<string, BranchRef>();
+  #offering: Promise<void> | undefined;
+  /** How many of the offered turns are active. */
+  #taken = 0;
+  /** Turns that wait for an answer only for a time, which may pass without a sign. */
+  #waiting: InterruptedRun[] = [];
+  #activeSince = 0;
+  #scanAt = 0;
+  #lookedAt = 0;
+  #isFailing = false;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+    this.#done = this.#sweep();
+  }
+
+  /** Resolves when it looks no more. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#done;
+    await this.#offering;
+  }
+
+  /** Whether it has scanned everything once, and nothing that it found is pending or active. */
+  get isIdle(): boolean {
+    return this.#scanAt > 0 && this.#due.size + this.#taken === 0;
+  }
+
+  /** When the first waiting question expires; infinite if none does. */
+  get nextDeadline(): number {
+    const waits = this.#waiting.flatMap(({ waitingFor }) => waitingFor);
+    return waits.reduce((first, { expiresAt = first }) => Math.min(first, expiresAt), Number.POSITIVE_INFINITY);
+  }
+
+  async #sweep(): Promise<void> {
+    const { context, random, everyMs, onError } = this.#options;
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      try {
+        await this.#look();
+        this.#isFailing = false;
+      } catch (error) {
+        if (!this.#isFailing && !signal.aborted) onError(error);
+        this.#isFailing = true;
+      }
+      // Spread, so that many processes don't look at the same moment.
+      await context.clock.sleep(everyMs * (0.8 + 0.4 * random()), signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { context, scanEveryMs } = this.#options;
+    const now = context.clock.now();
+    if (now < this.#lookedAt) this.#setBack(now);
+    this.#lookedAt = now;
+    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(branchKey(claim), claim);
+    await this.#offerDue();
+    if (now < this.#scanAt) return;
+    for (const left of await this.#scan()) this.#due.set(branchKey(left), left);
+    this.#scanAt = now + scanEveryMs;
+    await this.#offerDue();
+  }
+
+  /** Sweeper-5: what was to happen at a time that is far off now. */
+  #setBack(now: number): void {
+    const { leaseMs } = this.#options;
+    this.#scanAt = now;
+    this.#activeSince = Math.min(this.#activeSince, now - overlapMs);
+    for (const known of this.#claims.values()) known.offerAt = Math.min(known.offerAt, now + leaseMs);
+  }
+
+  /** The claims to offer now (Sweeper-2, Sweeper-3). */
+  #left(claims: readonly RunClaim[], now: number): RunClaim[] {
+    const { leaseMs, isOwn } = this.#options;
+    const before = this.#claims;
+    this.#claims = new Map();
+    return claims.filter((claim) => {
+      if (isReserved(claim.sessionId)) return false;
+      const { epoch, expiresAt, runId } = claim;
+      const key = branchKey(claim);
+      const last = before.get(key);
+      const isSame = last?.epoch === epoch && last.expiresAt === expiresAt;
+      const known = isSame ? last : { epoch, expiresAt, offerAt: now + leaseMs, isOffered: false };
+      this.#claims.set(key, known);
+      if (!isSame) this.#due.delete(key);
+      const isOver = !known.isOffered && !isHeld(claim, now);
+      if (isOwn(runId) || !(isOver || known.offerAt <= now)) return false;
+      known.isOffered = true;
+      known.offerAt = now + leaseMs;
+      return true;
+    });
+  }
+
+  #offerDue(): Promise<void> {
+    this.#offering ??= this.#offerWhileFree().finally(() => {
+      this.#offering = undefined;
+    });
+    return this.#offering;
+  }
+
+  /** Sweeper-6. */
+  async #offerWhileFree(): Promise<void> {
+    const { parallelRuns, offer } = this.#options;
+    for (const [key, ref] of this.#due) {
+      if (this.#taken >= parallelRuns) return;
+      this.#due.delete(key);
+      const left = await this.#describe(ref);
+      if (this.#over.signal.aborted) return;
+      const over = left && offer(left);
+      if (!over) continue;
+      this.#taken++;
+      void over.then(() => {
+        this.#taken--;
+        return this.#offerDue();
+      });
+    }
+  }
+
+  /** Nothing for a branch that can't be read: the others shall not wait for it. */
+  #describe({ sessionId, branchId }: BranchRef): Promise<InterruptedRun | undefined> {
+    return describeOpen(this.#options.context, { sessionId, branchId }).catch((error) => this.#skip(error));
+  }
+
+  #skip(error: unknown): undefined {
+    if (!isGone(error) && !this.#over.signal.aborted) this.#options.onError(error);
+  }
+
+  /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
+  async #scan(): Promise<readonly InterruptedRun[]> {
+    const { context } = this.#options;
+    const now = context.clock.now();
+    const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
+    const onError = (error: unknown) => this.#skip(error);
+    const found = await findInterrupted(context, { activeSince: this.#activeSince, onError });
+    // Sweeper-5: what a process wrote whose clock is ahead must not hide what others write.
+    this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
+    const seen = new Set(found.map(branchKey));
+    for (const each of this.#waiting) {
+      const left = seen.has(branchKey(each)) ? undefined : await this.#describe(each);
+      if (left) found.push(left);
+    }
+    this.#waiting = found.filter(({ waitingFor }) => waitingFor.some(({ expiresAt }) => expiresAt !== undefined));
+    return found;
+  }
+}

@@ -1,0 +1,294 @@
+// ActiveTurn: a turn while a run works on it. It owns what the steps of a run share: the held branch, the way out for
+// events, the questions, the state, and the count of what was used.
+
+import { copyPlain, type Json, type JsonObject } from "../../base/json.ts";
+import { messageAdded } from "../../events/drafts.ts";
+import type { Draft, Fact, Message, NewMessage, OwnEventDefinition, UnknownFact } from "../../events/index.ts";
+import { type HookContext, StateBag } from "../../middleware/index.ts";
+import { addUsage, type Usage } from "../../models/index.ts";
+import { messageOf } from "../../projection/fold.ts";
+import type { BranchView } from "../../projection/index.ts";
+import { saveCheckpoint } from "../../sessions/checkpoints.ts";
+import type { Context } from "../../sessions/context.ts";
+import { changeSessionState, sessionMetadata, sessionState } from "../../sessions/session-state.ts";
+import type { HeldTurn } from "../../sessions/turn-writer.ts";
+import type { AskedBy, EmitEvent } from "../../tools/index.ts";
+import { Grants } from "../calls/grants.ts";
+import type { SpawnChild } from "../children.ts";
+import type { RunPlan } from "../config.ts";
+import type { Emitter } from "../emit.ts";
+import { Interrupted } from "../endings.ts";
+import { OwnEmitter } from "./own-emitter.ts";
+import { Parking } from "./parking.ts";
+import { Questions } from "./questions.ts";
+import { TurnLog } from "./turn-log.ts";
+
+export interface ActiveTurnOptions {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly held: HeldTurn;
+  readonly emitter: Emitter;
+  readonly signal: AbortSignal;
+  readonly resumed: boolean;
+  /** State as it was when the branch was taken, with what beforeTurn changed. */
+  readonly state: StateBag;
+  /** Who asked for the turn, and with what. */
+  readonly asked: AskedBy;
+  /** The turn's facts from before this run. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Whether a question could be answered. */
+  readonly isListenedTo: () => boolean;
+  /** Stops the run and everything it has started; the reason determines how it ends. */
+  readonly abort: (reason: unknown) => void;
+  readonly spawnChild?: SpawnChild | undefined;
+}
+
+/** How soon the log is looked at again after that failed. */
+const lookAgainMs = 1000;
+
+export class ActiveTurn {
+  readonly context: Context;
+  readonly plan: RunPlan;
+  readonly held: HeldTurn;
+  readonly emitter: Emitter;
+  readonly signal: AbortSignal;
+  readonly resumed: boolean;
+  readonly state: StateBag;
+  readonly asked: AskedBy;
+  readonly abort: ActiveTurnOptions["abort"];
+  readonly spawnChild: SpawnChild | undefined;
+  readonly asking: Questions;
+  readonly parking: Parking;
+  readonly log: TurnLog;
+  /** How often each call may have begun to run before this run: tool.started facts say so. */
+  readonly starts = new Map<string, number>();
+  readonly grants = new Grants();
+  /** The turn's messages that no run of it added: the input. */
+  readonly inputs = new Set<string>();
+  readonly own = new OwnEmitter(this);
+  /** Tools that are hidden from the model because a client's answer asked for it. */
+  readonly hidden = new Set<string>();
+  /** Model calls of the whole turn. */
+  iterations = 0;
+  /** Of the whole turn, as far as earlier runs wrote down what they used. */
+  usage: Usage = {};
+  /** Text that a person may have seen of a message that was not finished. */
+  partial: Draft<"message.added"> | undefined;
+  /** Whether the afterTurn hooks were called. */
+  isSummarised = false;
+  /** Why the turn ends after what is being done now. */
+  stopReason: string | undefined;
+  /** The newest renewal of the hold on the branch. */
+  renewal: Promise<void> | undefined;
+  /** The work on it is done; the run may go on with the same turn anew. */
+  isOver = false;
+  #hook: HookContext | undefined;
+  #isListening = false;
+  /** Until then no other run can have the branch, by this process's clock. */
+  #heldUntil: number;
+  /** The runs that have worked on this turn. */
+  readonly #runIds = new Set<string>();
+
+  constructor(options: ActiveTurnOptions) {
+    const { context, plan, held, emitter, signal, resumed, state, earlier } = options;
+    this.context = context;
+    this.plan = plan;
+    this.held = held;
+    this.emitter = emitter;
+    this.signal = signal;
+    this.resumed = resumed;
+    this.state = state;
+    this.asked = options.asked;
+    this.abort = options.abort;
+    this.spawnChild = options.spawnChild;
+    this.#heldUntil = context.clock.now() + plan.leaseMs;
+    this.parking = new Parking({ clock: context.clock, clientGraceMs: plan.clientGraceMs ?? 0 });
+    this.asking = new Questions({
+      turnId: held.turnId,
+      clock: context.clock,
+      ids: context.ids,
+      answerMs: plan.limits.answerMs,
+      signal,
+      leaving: plan.leaving,
+      parking: this.parking,
+      policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
+      write: (...drafts) => this.write(...drafts),
+      listen: () => this.listen(),
+    });
+    for (const fact of earlier) {
+      this.#see(fact);
+      this.own.see(fact);
+      if (fact.type === "message.added" && fact.usage) this.addUsage(fact.usage as Usage);
+    }
+    this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
+  }
+
+  get turnId(): string {
+    return this.held.turnId;
+  }
+
+  /** Whether hooks, tools or those who listen have the run's signal. */
+  get hasGivenSignal(): boolean {
+    return this.#hook !== undefined || this.#isListening;
+  }
+
+  write(...drafts: Draft[]): Promise<readonly Fact[]> {
+    return this.log.write(...drafts);
+  }
+
+  /** Renews the hold on the branch; `epoch_stale` when another run has it. */
+  renew(): Promise<void> {
+    this.renewal = this.#renew();
+    return this.renewal;
+  }
+
+  async #renew(): Promise<void> {
+    const { leaseMs } = this.plan;
+    const until = this.context.clock.now() + leaseMs;
+    await this.held.renew(leaseMs);
+    this.#heldUntil = until;
+  }
+
+  /**
+   * For what can't be taken back: a process that was paused past its lease hears the answer it waited for before anything
+   * tells it that another one has acted on it. Costs nothing while the lease runs.
+   */
+  async ensureHeld(): Promise<void> {
+    if (this.context.clock.now() >= this.#heldUntil) await this.renew();
+  }
+
+  view(): Promise<BranchView> {
+    return this.held.view();
+  }
+
+  addUsage(usage: Usage): void {
+    this.usage = addUsage(this.usage, usage);
+  }
+
+  /** A message of this turn as it will be in the log, with what it used: a run that resumes the turn adds that to its own. */
+  draft(message: NewMessage, usage: Usage = {}): Draft<"message.added"> {
+    return messageAdded(
+      this.context,
+      this.turnId,
+      message,
+      Object.keys(usage).length > 0 ? { usage: { ...usage } } : {},
+    );
+  }
+
+  async checkpoint(request: { label?: string; source: "manual" | "loop" }): Promise<string> {
+    const { label, source } = request;
+    const { durable } = this.plan;
+    // The message whose call asks for it may still be on its way.
+    await this.log.settle();
+    const saved = await saveCheckpoint(this.context, this.held.ref, {
+      step: this.iterations,
+      source,
+      ...(label !== undefined && { label }),
+      ...(durable && { retention: durable.retention }),
+    });
+    this.emitter.live({ type: "checkpoint-save", checkpointId: saved.id, step: saved.step });
+    return saved.id;
+  }
+
+  /** `emit` for hooks, or for the tool that works on a call. */
+  emitFor(callId?: string): EmitEvent {
+    return ((event: string | OwnEventDefinition, data: Json) => this.own.emit(event, data, callId)) as EmitEvent;
+  }
+
+  /** What hooks are given; made when the first one needs it. */
+  get hook(): HookContext {
+    this.#hook ??= this.#makeHook();
+    return this.#hook;
+  }
+
+  #makeHook(): HookContext {
+    const { held, plan, emitter } = this;
+    return {
+      ...held.ref,
+      turnId: held.turnId,
+      runId: held.runId,
+      agent: plan.stamp,
+      ...this.asked,
+      sessionMetadata: () => sessionMetadata(this.context, held.ref.sessionId),
+      signal: this.signal,
+      resumed: this.resumed,
+      state: this.state,
+      emit: this.emitFor(),
+      reachLimit: (limit: string, value?: number) =>
+        emitter.live({ type: "limit-reach", limit, ...(value !== undefined && { value }) }),
+      ask: (question) => this.asking.ask(question),
+      withdraw: (question) => this.asking.withdraw(question),
+      checkpoint: (label) => this.checkpoint({ source: "manual", ...(label !== undefined && { label }) }),
+      stop: (reason) => {
+        this.stopReason ??= reason;
+      },
+    };
+  }
+
+  #see(fact: Fact | UnknownFact): void {
+    if (fact.type === "tool.started") {
+      for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
+      return;
+    }
+    if (fact.type === "message.added" && fact.source) this.inputs.add(fact.id);
+    if (fact.type === "permission.granted") this.grants.see(fact);
+    if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");
+    // One meant for a run before this one holds for the turn: that run did not live to stop.
+    if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));
+    this.asking.see(fact);
+    if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
+  }
+
+  /** An answer may change what the model is offered: `{ tools: { hide: [...], show: [...] } }`. */
+  #showTools(change: Json | undefined): void {
+    const { hide, show } = Object(change) as { hide?: Json; show?: Json };
+    for (const name of Array.isArray(hide) ? hide : []) this.hidden.add(String(name));
+    for (const name of Array.isArray(show) ? show : []) this.hidden.delete(String(name));
+  }
+
+  /** Hears what others write for this run, such as answers, and that it shall stop, until the work on the turn is over. */
+  listen(): void {
+    if (this.#isListening) return;
+    this.#isListening = true;
+    void this.#keepListening();
+  }
+
+  /** What the store says is a hint; facts decide. A look that fails shows nothing: the run itself finds out what is wrong. */
+  async #keepListening(): Promise<void> {
+    const { clock } = this.context;
+    while (!this.signal.aborted && !this.isOver) {
+      await this.#hear().catch(() => clock.sleep(lookAgainMs, this.signal));
+    }
+  }
+
+  async #hear(): Promise<void> {
+    const before = this.log.shown;
+    await this.context.store.watch(this.held.ref, before, this.signal);
+    if (this.signal.aborted || this.isOver) return;
+    await this.log.settle();
+    // Mostly it is the run's own writing that one hears, and that was shown by now.
+    if (this.log.shown === before) await this.log.catchUp();
+  }
+}
+
+/**
+ * A message that may not be written yet, as it will be read from the log. It is a copy: what a hook does to it is not done
+ * to what is written.
+ */
+export function previewMessage(draft: Draft<"message.added">): Message {
+  return { ...messageOf(copyPlain(draft)) };
+}
+
+/** The state a run begins with: what the branch and its session have. */
+export function stateBag(
+  context: Context,
+  { sessionId, branch, plan, emitter }: { sessionId: string; branch: JsonObject; plan: RunPlan; emitter: Emitter },
+): StateBag {
+  return new StateBag({
+    branch,
+    session: () => sessionState(context, sessionId),
+    changeSession: (change) => changeSessionState(context, sessionId, change),
+    report: (migration) => emitter.live({ type: "state-migrate", ...migration }),
+    declared: plan.pipeline.state,
+  });
+}

@@ -1,0 +1,247 @@
+// Closing: however a run ends, the turn is left in a legal state and watchers are notified once.
+
+import { withGrace } from "../../base/abort.ts";
+import { BoughError } from "../../base/errors.ts";
+import { stateChanged, turnParked } from "../../events/drafts.ts";
+import { type Draft, type Fact, type Message, textOf } from "../../events/index.ts";
+import type { Usage } from "../../models/index.ts";
+import { messageOf } from "../../projection/fold.ts";
+import type { Interaction } from "../../projection/index.ts";
+import { answerDangling } from "../../projection/tools.ts";
+import { clearTurnCheckpoints, saveCheckpoint } from "../../sessions/checkpoints.ts";
+import { handedOver, Interrupted, Lost, Parked } from "../endings.ts";
+import { type Redacting, redactError, tellError } from "../redact-errors.ts";
+import { type ActiveTurn, previewMessage } from "./active-turn.ts";
+import { isRefusal, keepable } from "./keepable.ts";
+import type { TurnFinish } from "./loop.ts";
+
+interface ResultBase {
+  readonly runId: string;
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly branchId: string;
+  /** Why it ended: the model's finish reason, a limit, or the reason of the interruption. */
+  readonly reason?: string;
+  /** The final answer's text; of a run that did not complete, the text so far. */
+  readonly text: string;
+  /** The turn's messages, including the input. */
+  readonly messages: readonly Message[];
+  /** Model calls of the whole turn, including earlier runs of it. */
+  readonly iterations: number;
+  /** Tokens of the whole turn, including earlier runs of it that recorded their usage. */
+  readonly usage: Usage;
+}
+
+/** The result of a run, narrowed by its `status`. */
+export type RunResult<Output = unknown> = ResultBase &
+  (
+    | {
+        readonly status: "completed";
+        /** The structured output, if the run had the option `output`. */
+        readonly output?: Output;
+        readonly error?: undefined;
+        readonly interactions?: undefined;
+      }
+    | {
+        readonly status: "interrupted";
+        readonly output?: undefined;
+        readonly error?: undefined;
+        readonly interactions?: undefined;
+      }
+    | {
+        readonly status: "failed";
+        readonly output?: undefined;
+        readonly error: BoughError;
+        readonly interactions?: undefined;
+      }
+    | {
+        readonly status: "parked";
+        readonly output?: undefined;
+        readonly error?: undefined;
+        /** Open questions. */
+        readonly interactions: readonly Interaction[];
+      }
+  );
+
+export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult> {
+  const { reason, message, output } = finish;
+  const written = await writtenMessages(turn);
+  const text = textOf(message ?? written.findLast(({ role }) => role === "assistant") ?? { content: "" });
+  // Until it is written, it is what a person may have seen of a turn that could still fail.
+  turn.partial = message;
+  const messages = () => withLast(written, message);
+  await summarise(turn, { status: "completed", reason, text }, messages);
+  const close = { ...closing(turn), reason, ...(message && { drafts: [message] }) };
+  const { persistAfterTurn } = turn.plan;
+  const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
+  if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
+  const kept = [...written, ...messagesIn(facts)];
+  return { ...buildResult(turn, kept), status: "completed", reason, text, ...(output !== undefined && { output }) };
+}
+
+/**
+ * Ends the turn after an error or interruption. What the log can't store of the last message is left out and named in the
+ * error, so that the turn is always closed.
+ */
+export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
+  if (cause instanceof Parked) return park(turn, cause.reason);
+  if (cause instanceof Lost) return lost(turn, cause.error);
+  const isInterrupted = cause instanceof Interrupted;
+  const status = isInterrupted ? "interrupted" : "failed";
+  const last = turn.partial ? keepable(turn.partial) : { lost: [] };
+  const error = isInterrupted ? undefined : withLost(failureOf(turn.plan, cause), last.lost);
+  const reason = isInterrupted ? cause.reason : error!.code;
+  const written = await writtenMessages(turn);
+  const messages = () => answerDangling(withLast(written, last.message));
+  const text = textOf(last.message ?? { content: "" });
+  if (error) reportError(turn, "run", error);
+  await summarise(turn, { status, reason, text, ...(error && { error }) }, messages).catch((failure) =>
+    reportError(turn, "middleware", failure),
+  );
+  const end = { status, reason, ...(error && { error: errorOf(error) }) } as const;
+  const full = { ...closing(turn), ...end, ...(last.message && { drafts: [last.message] }) };
+  const facts = await turn.log
+    .last(() => turn.held.end(full))
+    .catch((refusal: unknown) => {
+      if (!isRefusal(refusal)) throw refusal;
+      // Something else of it can't be stored. That it ended can.
+      const plain = { status, reason: String(reason), error: errorOf(failureOf(turn.plan, refusal)) } as const;
+      return turn.log.last(() => turn.held.end(plain));
+    });
+  const kept = answerDangling([...written, ...messagesIn(facts)]);
+  const about = { ...buildResult(turn, kept), reason, text };
+  return error ? { ...about, status: "failed", error } : { ...about, status: "interrupted" };
+}
+
+/** The error, with what could not be kept of the answer. */
+function withLost(error: BoughError, lost: readonly string[]): BoughError {
+  if (lost.length === 0) return error;
+  const { code, message, data, retryable } = error;
+  const sentence = `${message} The stored answer lacks: ${lost.join(", ")}.`;
+  return new BoughError(code, sentence, { data: { ...data, lost }, cause: error, retryable });
+}
+
+/** Releases the branch and leaves the turn open: the answer resumes it. */
+async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
+  const { turnId, held } = turn;
+  const set = turn.state.branchPatch();
+  // The calls that changed it have their results and don't run again.
+  const drafts: Draft[] = stateChanged(turn.context, turnId, set);
+  // Tells a run that was handed over from one that died; a question that waits says so by itself.
+  if (reason === handedOver) drafts.push(turnParked(turn.context, turnId, { runId: held.runId, reason }));
+  if (drafts.length > 0) await turn.write(...drafts);
+  const before = await turn.view();
+  await giveBack(turn, reason);
+  // Another process that answered until now has found the branch held, and leaves the rest to this run.
+  const { interactions } = await turn.context.views.load(held.ref).then(
+    ({ view }) => view,
+    () => before,
+  );
+  const open = interactions.filter((each) => each.turnId === turnId);
+  const messages = await writtenMessages(turn);
+  return { ...buildResult(turn, messages), status: "parked", reason, text: "", interactions: open };
+}
+
+/**
+ * A turn that is handed over keeps its claim, with an expired lease, so that recovery finds it. A turn that waits for an
+ * answer is released until the answer comes.
+ */
+async function giveBack(turn: ActiveTurn, reason: string): Promise<void> {
+  if (reason !== handedOver) return turn.held.release();
+  // A renewal after this one would make the lease run again.
+  turn.isOver = true;
+  await turn.renewal?.catch(() => {});
+  await turn.held.renew(0);
+}
+
+/** Nothing can be written any more: another run has the branch, or the store fails. */
+async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
+  // A store that hears nothing of this gives the branch back when the lease is over.
+  await turn.held.release().catch(() => {});
+  return { ...buildResult(turn, []), status: "failed", text: "", error: failureOf(turn.plan, error) };
+}
+
+function closing(turn: ActiveTurn) {
+  const state = turn.state.branchPatch();
+  const { iterations, usage } = turn;
+  return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
+}
+
+/** Calls the afterTurn hooks: once, also when one of them makes the turn fail. A cancelled turn waits a little. */
+async function summarise(
+  turn: ActiveTurn,
+  end: {
+    status: "completed" | "interrupted" | "failed";
+    reason: string;
+    text: string;
+    error?: unknown;
+  },
+  messages: () => readonly Message[],
+): Promise<void> {
+  const { afterTurn } = turn.plan.pipeline;
+  if (!afterTurn || turn.isSummarised) return;
+  turn.isSummarised = true;
+  const { iterations, usage, context } = turn;
+  const grace = withGrace(turn.signal, context.clock);
+  const { signal } = grace;
+  const summary = { ...end, messages: messages(), iterations, usage: { ...usage }, signal };
+  await afterTurn(turn.hook, summary).finally(() => grace.stop());
+}
+
+/** The turn's messages as they are in the log. */
+async function writtenMessages(turn: ActiveTurn): Promise<Message[]> {
+  const { open } = await turn.view();
+  return open?.id === turn.turnId ? open.messages.slice() : [];
+}
+
+/** The turn's messages with the one that is about to be written. */
+function withLast(written: readonly Message[], last: Draft<"message.added"> | undefined): Message[] {
+  return last ? [...written, previewMessage(last)] : written.slice();
+}
+
+function messagesIn(facts: readonly Fact[]): Message[] {
+  return facts.filter((fact): fact is Fact<"message.added"> => fact.type === "message.added").map(messageOf);
+}
+
+function buildResult(turn: ActiveTurn, messages: readonly Message[]) {
+  const { held, iterations, usage } = turn;
+  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage: { ...usage } };
+}
+
+/** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */
+async function tidyCheckpoints(turn: ActiveTurn, seq: number): Promise<void> {
+  const { context, plan, held, emitter, iterations: step } = turn;
+  const { retention, checkpoints = "per-turn" } = plan.durable!;
+  try {
+    const count = await clearTurnCheckpoints(context, held.ref, held.turnId, retention);
+    if (count > 0) emitter.live({ type: "checkpoint-clear", count });
+    if (checkpoints !== "per-turn") return;
+    const { id } = await saveCheckpoint(context, held.ref, { seq, step, source: "turn", retention });
+    emitter.live({ type: "checkpoint-save", checkpointId: id, step });
+  } catch (error) {
+    reportError(turn, "run", error);
+  }
+}
+
+function reportError({ emitter, plan }: ActiveTurn, source: "run" | "middleware", error: unknown): void {
+  emitter.live({ type: "error-report", source, error: tellError(plan, error) });
+}
+
+/** The longest error message that is stored: a tool or a hook may have put anything into it. */
+const errorLength = 4000;
+
+/** A failure as facts and events carry it: the code, and the provider's status if there is one. */
+export function errorOf({ message, code, data }: BoughError): { message: string; code: string; status?: number } {
+  return {
+    message: message.slice(0, errorLength),
+    code,
+    ...(typeof data.status === "number" && { status: data.status }),
+  };
+}
+
+/** Converts anything thrown to a `BoughError`. */
+export function failureOf(redacting: Redacting, error: unknown): BoughError {
+  if (BoughError.is(error)) return redactError(redacting, error);
+  const { message } = tellError(redacting, error);
+  return new BoughError("run_failed", message, { cause: error });
+}

@@ -1,0 +1,211 @@
+// Opening: a run begins a turn, resumes the open one, or continues from an earlier position.
+
+import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
+import { mergePatch } from "../../base/json.ts";
+import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../../events/index.ts";
+import { type BranchRef, refuse } from "../../log/index.ts";
+import type { StateBag, TurnContext } from "../../middleware/index.ts";
+import type { BranchView, OpenTurn, TurnRecord } from "../../projection/index.ts";
+import { mergeRequests } from "../../projection/request.ts";
+import { stateOf } from "../../projection/view.ts";
+import { findHolder } from "../../sessions/claims.ts";
+import type { Context } from "../../sessions/context.ts";
+import { isOver } from "../../sessions/interactions.ts";
+import { draftOpening, draftResumption, holdTurn, type Opening } from "../../sessions/turn-opening.ts";
+import type { HeldTurn } from "../../sessions/turn-writer.ts";
+import type { AskedBy } from "../../tools/index.ts";
+import type { RunPlan } from "../config.ts";
+import type { Emitter } from "../emit.ts";
+import { notBegun, Parked } from "../endings.ts";
+import { stateBag } from "./active-turn.ts";
+
+export interface OpenedTurn extends Omit<Decision, "opening"> {
+  readonly held: HeldTurn;
+  readonly resumed: boolean;
+  /** The turn's facts from before this run. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+}
+
+/** What was decided on a view of the branch; it holds once its opening is in the log. */
+interface Decision {
+  readonly opening: Opening;
+  readonly plan: RunPlan;
+  readonly asked: AskedBy;
+  readonly state: StateBag;
+  /** Where the resumed turn begins; undefined for a new one. */
+  readonly from?: number;
+  /** Why it ends before it has its input: what a hook threw that was to see that first. */
+  readonly refusal?: Refusal;
+}
+
+interface Refusal {
+  readonly cause: unknown;
+}
+
+/** How a turn that is to go on was asked. */
+export type KeptTurn = Pick<OpenTurn, "request" | "by" | "metadata">;
+
+export interface OpenRequest {
+  readonly context: Context;
+  readonly ref: BranchRef;
+  readonly runId: string;
+  readonly agentId: string | undefined;
+  readonly leaseMs: number;
+  /** Nothing: resume. */
+  readonly input: readonly NewMessage[] | undefined;
+  readonly emitter: Emitter;
+  readonly signal: AbortSignal;
+  /** The run's plan: for a new turn, or for one that goes on as it was asked. */
+  readonly planFor: (kept?: KeptTurn) => Promise<RunPlan>;
+}
+
+export async function beginOrResume(request: OpenRequest): Promise<OpenedTurn> {
+  const { context, ref, runId, leaseMs, input } = request;
+  const decide = input ? await beginWith(request, input) : (view: BranchView) => goOn(request, view);
+  const hold = { runId, leaseMs };
+  const onCached = input !== undefined;
+  const opened = await holdTurn(context, ref, { ...hold, onCached }, decide).catch(async (error) => {
+    if (!BoughError.is(error, "turn_open")) throw error;
+    const claim = await findHolder(context, ref);
+    if (claim) throw refuse.runActive(claim);
+    // The cached view may not have the answer yet.
+    return holdTurn(context, ref, hold, decide);
+  });
+  failpoint("run.turn.begun");
+  const { held, decision } = opened;
+  const { from } = decision;
+  const earlier = from === undefined ? [] : await factsOf(context, ref, { from, before: held.opening[0]!.seq });
+  return { ...decision, held, resumed: from !== undefined, earlier };
+}
+
+type Decide = (view: BranchView) => Decision | Promise<Decision>;
+
+/** How a turn with this input is begun on a view, however often that is decided. */
+async function beginWith(request: OpenRequest, input: readonly NewMessage[]): Promise<Decide> {
+  const { context, ref, planFor } = request;
+  const plan = await planFor();
+  const rewrite = plan.pipeline.beforeTurn && rewriter(request, plan);
+  return (view) => {
+    if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
+    const state = bagOf(request, view, plan);
+    if (!rewrite) return begin(request, view, { plan, state, messages: input });
+    return rewrite(view, state, input).then((rewritten) => begin(request, view, { plan, ...rewritten }));
+  };
+}
+
+/** Resumes the open turn, or the one that a fork or a revert cut. */
+async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
+  const { context, ref, runId, agentId, planFor } = request;
+  const { open } = view;
+  if (!open) {
+    const cut = cutTurn(view);
+    if (!cut) throw nothingToResume(ref);
+    const plan = await planFor(await readRequest(context, ref, cut));
+    return begin(request, view, { plan, state: bagOf(request, view, plan), messages: [] });
+  }
+  const plan = await planFor(open);
+  const { by, metadata, request: anew } = plan;
+  const opening = draftResumption(context, view, { runId, agentId, by, metadata, request: anew })!;
+  const first = open.by ?? by;
+  const asked = {
+    ...askedBy(plan),
+    ...(first !== undefined && { by: first }),
+    metadata: mergePatch(open.metadata ?? {}, metadata ?? {}),
+  };
+  return { opening, plan, asked, state: bagOf(request, view, plan), from: open.from };
+}
+
+/** Begins a turn. */
+function begin(
+  { context, runId, agentId }: OpenRequest,
+  view: BranchView,
+  { plan, state, messages, refusal }: Rewritten & { plan: RunPlan },
+): Decision {
+  const { by, metadata, wholeRequest: request } = plan;
+  const turn = { runId, agentId, by, metadata, request, turnId: context.ids.next(), input: messages };
+  const opening = draftOpening(context, view, turn);
+  return { opening, plan, asked: askedBy(plan), state, ...(refusal && { refusal }) };
+}
+
+function askedBy({ runContext, wholeRequest, by, metadata = {} }: RunPlan): AskedBy {
+  const { identity = {} } = wholeRequest ?? {};
+  return { context: runContext, identity, ...(by !== undefined && { by }), metadata };
+}
+
+function bagOf({ context, ref, emitter }: OpenRequest, view: BranchView, plan: RunPlan): StateBag {
+  return stateBag(context, { sessionId: ref.sessionId, branch: stateOf(view), plan, emitter });
+}
+
+/** A turn that waits for an answer is ended by a new one only if that is wanted. */
+function refuseWaiting({ clock }: Context, ref: BranchRef, { open, interactions, seq }: BranchView): void {
+  const now = clock.now();
+  const asked = interactions.filter((each) => open && each.turnId === open.id && !isOver(each, now));
+  if (!open || asked.length === 0) return;
+  const { runId } = open.runs.at(-1)!;
+  const sentence = `Branch "${ref.branchId}" is waiting for an answer; answer the question, or interrupt the turn.`;
+  const interactionIds = asked.map(({ id }) => id);
+  throw new BoughError("turn_open", sentence, { data: { ...ref, turnId: open.id, runId, interactionIds, seq } });
+}
+
+interface Rewritten {
+  readonly messages: readonly NewMessage[];
+  readonly state: StateBag;
+  readonly refusal?: Refusal;
+}
+
+/**
+ * The input after the hooks that may rewrite it. When one throws, none of it is written: it may be what they were to take out.
+ * They are called once, also when something else is written on the branch
+ * meanwhile (by one of them, perhaps), and again only when another turn came in between: then they decided on old ground.
+ */
+function rewriter({ ref, signal }: OpenRequest, plan: RunPlan) {
+  let made: { ground: string; rewritten: Rewritten } | undefined;
+  return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
+    const ground = JSON.stringify([view.turns.length, view.staged.length, view.open?.id]);
+    if (made?.ground === ground) return made.rewritten;
+    const context: TurnContext = { ...ref, ...askedBy(plan), agent: plan.stamp, signal, state, input };
+    const refusal = await plan.pipeline.beforeTurn?.(context).then(nothing, (cause: unknown) => ({ cause }));
+    // Without its input, a turn that is left open could not be resumed.
+    if (refusal?.cause instanceof Parked) throw notBegun();
+    made = { ground, rewritten: refusal ? { messages: [], state, refusal } : { messages: context.input, state } };
+    return made.rewritten;
+  };
+}
+
+function nothing(): undefined {}
+
+/** The turn that a fork or a revert cut and the branch ends with: a run without input goes on from it. */
+function cutTurn({ turns, messages }: BranchView): TurnRecord | undefined {
+  const last = turns.at(-1);
+  const isInside = last?.status === "interrupted" && (last.reason === "forked" || last.reason === "reverted");
+  return isInside && messages.at(-1)?.turnId === last.id ? last : undefined;
+}
+
+function nothingToResume(ref: BranchRef): BoughError {
+  return new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
+}
+
+/** How a closed turn was asked, by its facts: views keep that of open ones only. */
+async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnRecord): Promise<KeptTurn> {
+  let request: TurnRequest | undefined;
+  for (const fact of await factsOf(context, ref, { from, before: to + 1 })) {
+    if (fact.type === "turn.started" || fact.type === "turn.resumed") request = mergeRequests(request, fact.request);
+  }
+  return request ? { request } : {};
+}
+
+async function factsOf(
+  { journal }: Context,
+  ref: BranchRef,
+  { from, before }: { from: number; before: number },
+): Promise<readonly (Fact | UnknownFact)[]> {
+  const facts: (Fact | UnknownFact)[] = [];
+  for (let after = from - 1; after < before - 1; ) {
+    const page = await journal.read(ref, { after, before });
+    if (page.facts.length === 0) break;
+    for (const fact of page.facts) facts.push(fact);
+    after = page.facts.at(-1)!.seq;
+  }
+  return facts;
+}

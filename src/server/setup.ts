@@ -1,0 +1,59 @@
+// Setup: prepares a server from its options.
+
+import { Agent } from "../agent/index.ts";
+import { systemClock } from "../base/clock.ts";
+import { BoughError } from "../base/errors.ts";
+import type { Store } from "../log/store.ts";
+import { lazyStore } from "../sessions/lazy-store.ts";
+import { Assets } from "./assets.ts";
+import type { GuardOptions } from "./guard.ts";
+import { isBuiltIn } from "./mounts/check.ts";
+import type { ServerOptions } from "./options.ts";
+import { isBelow } from "./prefix.ts";
+
+const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
+
+/** The guards of the first checks. */
+export function guardOptions({ hosts = loopbackNames, origins = [], mounts = [] }: ServerOptions): GuardOptions {
+  return {
+    hosts: new Set(hosts.map((host) => host.toLowerCase())),
+    origins: new Set(origins),
+    requestHeaders: mounts.flatMap((mount) => mount.requestHeaders ?? []),
+    responseHeaders: mounts.flatMap((mount) => mount.responseHeaders ?? []),
+  };
+}
+
+/** The assets: an app, or a single page. */
+export function assetsOf({ assets, page, mounts = [] }: ServerOptions, prefix: string): readonly Assets[] {
+  const path = assets?.path ?? "";
+  const invalid = (sentence: string) => new BoughError("invalid_argument", sentence, { data: { path } });
+  if (path !== "" && isBuiltIn(path)) {
+    throw invalid(
+      `Assets can't be at "${path}": paths below "/${path.split("/")[1]}" are reserved for built-in routes.`,
+    );
+  }
+  const mount = mounts.find((each) => path !== "" && (isBelow(path, each.path) || isBelow(each.path, path)));
+  if (mount) throw invalid(`Assets at "${path}" and mount "${mount.name}" at "${mount.path}" overlap.`);
+  if (assets && page !== undefined && path === "") {
+    throw invalid("`page` and `assets` can't both be at the root: give `assets` a path, or leave out `page`.");
+  }
+  return [
+    ...(assets ? [new Assets(assets, prefix)] : []),
+    ...(page === undefined ? [] : [new Assets({ files: { "index.html": page }, fallback: false }, prefix)]),
+  ];
+}
+
+/** The one store of a server and its agents. */
+export function storeOf({ store, agents = {}, auth, clock = systemClock }: ServerOptions): Store {
+  const made = Object.values(agents).filter((agent) => agent instanceof Agent);
+  if (made.length > 0 && auth) {
+    throw new BoughError(
+      "invalid_argument",
+      "An existing Agent has one store for all tenants. With `auth`, pass the agent's options instead.",
+    );
+  }
+  const own = made[0]?.store ?? lazyStore(store, { clock });
+  const isShared = made.every((agent) => agent.store === own) && (made.length === 0 || !store || store === own);
+  if (isShared) return own;
+  throw new BoughError("invalid_argument", "All Agent objects of a server must use the server's store.");
+}

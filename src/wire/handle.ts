@@ -1,0 +1,254 @@
+// Handles: one branch and one session as objects, the same near and far. An agent implements them in its own process, a
+// client over HTTP. They are declared here because this room is the highest one that both import and that runs in a
+// browser: a function written against a handle needs neither Node nor a server.
+
+import type { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import type {
+  BoughEvent,
+  Fact,
+  Interaction,
+  InteractionAnswer,
+  InteractionKind,
+  Message,
+  UnknownFact,
+} from "../events/index.ts";
+import type { EventsQuery, InputBody } from "./schemas.ts";
+import type {
+  BranchBody,
+  BranchSummary,
+  CheckpointBody,
+  ContentBody,
+  InterruptAnswer,
+  MessagesBody,
+  OpenInteractionBody,
+  PermissionBody,
+  ResponseAnswer,
+  SessionBody,
+  StateBody,
+} from "./types.ts";
+
+/** What a branch is called. */
+export interface BranchDetails {
+  readonly name?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly metadata?: JsonObject;
+}
+
+/** Changes to what a branch is called: `null` removes, metadata is merged. */
+export interface BranchPatch {
+  readonly name?: string | null;
+  readonly description?: string | null;
+  readonly tags?: readonly string[] | null;
+  readonly metadata?: JsonObject;
+}
+
+/** Where a fork begins and what it is called. */
+export interface ForkRequest extends BranchDetails {
+  /** The id of the last message the fork shares (default: the latest). */
+  readonly from?: string;
+  /** Instead: how many messages it shares (index 4 keeps messages 0 to 3). */
+  readonly fromMessageIndex?: number;
+  /** Instead: the last position of the log it shares. */
+  readonly fromSeq?: number;
+  readonly newBranchId?: string;
+  /** Branch-scoped state: as of the fork point (default), as it is now, or none. */
+  readonly state?: "fork-point" | "current" | "none";
+}
+
+/** The point that a branch goes back to. */
+export interface RevertPoint {
+  /** The last message that stays. */
+  readonly to?: string;
+  /** Instead: how many messages stay. */
+  readonly toMessageIndex?: number;
+  /** Instead: the position of the log to go back to. */
+  readonly toSeq?: number;
+}
+
+/** A user's input: a text, the parts of one message, or messages. Without input, a run resumes the open turn. */
+export type Input = NonNullable<InputBody["input"]>;
+
+/** Options of one run that JSON can express, so that they mean the same near and far. */
+export interface BranchRunOptions extends Pick<InputBody, "config" | "output" | "metadata"> {
+  /** Data for the agent's tools and hooks, checked by the agent's `context` schema. */
+  readonly context?: unknown;
+  /**
+   * What the run does with a question to a person. `"wait"` (the default of `run`) keeps the run active until the answer
+   * comes, `"park"` (the default of `submit`) ends the run and resumes the turn when the answer comes.
+   */
+  readonly questions?: "wait" | "park";
+  /** Interrupts the run. */
+  readonly signal?: AbortSignal;
+}
+
+/** A run that was started and is not waited for. */
+export interface SubmittedRun {
+  readonly runId: string;
+  /** The id of the first message it adds. */
+  readonly inputId: string;
+}
+
+/** Tokens used by a turn. */
+interface TokenUsage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+  readonly cachedInputTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+interface OutcomeBase {
+  readonly runId: string;
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly branchId: string;
+  /** Why the run ended: the model's finish reason, a limit, the reason of an interruption. */
+  readonly reason?: string;
+  /** The final answer; of a run that did not complete, the text so far. */
+  readonly text: string;
+  /** The turn's messages, the input included. */
+  readonly messages: readonly Message[];
+  readonly iterations: number;
+  readonly usage: TokenUsage;
+}
+
+/** How a run ended; `status` tells what else is known. */
+export type RunOutcome =
+  | (OutcomeBase & { readonly status: "completed"; readonly output?: unknown })
+  | (OutcomeBase & { readonly status: "interrupted" })
+  | (OutcomeBase & { readonly status: "failed"; readonly error: BoughError })
+  | (OutcomeBase & { readonly status: "parked"; readonly interactions: readonly Interaction[] });
+
+/** A run that was started through a handle. It goes on whether or not its events are read. */
+export interface BranchRun<Event = BoughEvent> extends AsyncIterable<Event> {
+  /** How the run ended; rejects only when it could not begin. */
+  readonly result: Promise<RunOutcome>;
+  /** The text of the answer as the model writes it. Reads the run's events, which can be read once. */
+  readonly textStream: AsyncIterable<string>;
+  /** The final answer; rejects when the run failed, was interrupted or was parked. */
+  text(): Promise<string>;
+  /** Stops the run; resolves when the turn is closed. */
+  interrupt(reason?: string): Promise<void>;
+  /** Answers one of the run's questions. */
+  respond(interactionId: string, answer: InteractionAnswer): Promise<void>;
+}
+
+/** A run on a branch that was forked for it. */
+export interface ForkedRun<Event = BoughEvent> {
+  readonly branch: BranchHandle<Event>;
+  readonly run: BranchRun<Event>;
+}
+
+/** A turn that `undo` reverted. */
+export interface UndoneTurn {
+  readonly turnId: string;
+  /** Its messages, the input first. */
+  readonly messages: readonly Message[];
+}
+
+/** A page of events: an array that also tells whether the log goes on after it. */
+export interface BranchEvents extends Array<Fact | UnknownFact> {
+  /** There are further events: pass it as `after`. */
+  readonly after?: number;
+}
+
+/** The checkpoints of a branch. */
+export interface CheckpointHandle<Event = BoughEvent> {
+  /** Checkpoints, newest first. */
+  list(): Promise<readonly CheckpointBody[]>;
+  /** Names the branch's newest position. */
+  save(request?: { checkpointId?: string; label?: string }): Promise<CheckpointBody>;
+  /** The branch as it was at a checkpoint. */
+  load(checkpointId: string): Promise<StateBody & { readonly checkpoint: CheckpointBody }>;
+  /** A new branch that begins at a checkpoint. */
+  fork(checkpointId: string, request?: { newBranchId?: string }): Promise<BranchHandle<Event>>;
+  /** Takes the branch back to a checkpoint. */
+  revert(checkpointId: string): Promise<StateBody["branch"]>;
+}
+
+/** The files of a branch. */
+export interface ContentHandle {
+  /** Stores bytes and returns the reference that messages use. */
+  put(bytes: Uint8Array | Blob, options?: { name?: string }): Promise<ContentBody>;
+  /** Content that the branch sees: its own and its ancestors'. */
+  list(): Promise<readonly ContentBody[]>;
+  /** The bytes of content that the branch sees. */
+  get(contentId: string): Promise<Blob>;
+  /** Removes the branch's own reference; `content_not_found` when it has none. */
+  delete(contentId: string): Promise<void>;
+}
+
+/**
+ * One branch of a session and everything that can be done with it, near and far alike. `Event` is what `run` and `watch` give:
+ * Bough's events and those that the program registered.
+ */
+export interface BranchHandle<Event = BoughEvent> {
+  readonly scope: { readonly sessionId: string; readonly branchId: string };
+  /** Runs a turn; without input, resumes the open one. */
+  run(input?: Input, options?: BranchRunOptions): BranchRun<Event>;
+  /** Starts a run and returns as soon as the input is durable; the run goes on by itself. */
+  submit(input?: Input, options?: BranchRunOptions): Promise<SubmittedRun>;
+  /** Interrupts the active run; with `runId`, only that one. */
+  interrupt(request?: { runId?: string; reason?: string }): Promise<InterruptAnswer>;
+  /** The branch with its place in the tree. */
+  get(): Promise<BranchBody>;
+  /** Changes name, description and tags (`null` removes) and merges metadata. */
+  update(patch: BranchPatch): Promise<BranchBody>;
+  /** Deletes the branch; with `recursive`, its forks too. */
+  delete(options?: { recursive?: boolean }): Promise<void>;
+  /** Messages, cursor, open questions and active run of one moment. */
+  state(options?: { last?: number }): Promise<StateBody>;
+  /** A page of messages, oldest first: those before the message named, by default the newest. */
+  messages(options?: { last?: number; before?: string }): Promise<MessagesBody>;
+  /** A page of kept events, 1,000 by default; with `turnId`, `runId` or `type`, only those. */
+  events(query?: EventsQuery): Promise<BranchEvents>;
+  /** Every kept event after a position (default 0), then kept and live events as they happen. */
+  watch(options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<Event, void>;
+  /** A new branch that shares this one's log up to a point, by default the latest message. */
+  fork(request?: ForkRequest): Promise<BranchHandle<Event>>;
+  /** Forks before a user message and runs another input in its place. */
+  edit(messageId: string, input: Input, options?: BranchRunOptions): Promise<ForkedRun<Event>>;
+  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>>;
+  /** Reverts the last turn. */
+  undo(): Promise<UndoneTurn>;
+  /** Takes the branch back to a point; the log keeps what happened. */
+  revert(point: RevertPoint): Promise<StateBody["branch"]>;
+  /** The branch and those forked at the same point, the source first. */
+  siblings(): Promise<readonly BranchSummary[]>;
+  /** Questions of the branch that wait for an answer, oldest first. */
+  interactions(): Promise<readonly Interaction[]>;
+  /** Answers a question; an interaction instead of an id lets the compiler check the answer. */
+  respond<Kind extends InteractionKind>(
+    interaction: Interaction<Kind>,
+    answer: InteractionAnswer<Kind>,
+  ): Promise<ResponseAnswer>;
+  respond(interactionId: string, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer>;
+  readonly checkpoints: CheckpointHandle<Event>;
+  readonly content: ContentHandle;
+}
+
+/** One session and everything that can be done with it, near and far alike. */
+export interface SessionHandle<Event = BoughEvent> {
+  readonly id: string;
+  /** `session_not_found` when there is none. */
+  get(): Promise<SessionBody>;
+  /** Merges metadata; `null` removes a key. */
+  update(patch: { readonly metadata: JsonObject }): Promise<SessionBody>;
+  /** Deletes the session and everything in it; `run_active` while a run is active. */
+  delete(): Promise<void>;
+  /** The handle of one of its branches (default `"main"`). */
+  branch(branchId?: string): BranchHandle<Event>;
+  /** All branches, oldest first. */
+  branches(): Promise<readonly BranchSummary[]>;
+  /** Creates a root branch. */
+  createBranch(details?: BranchDetails & { readonly branchId?: string }): Promise<BranchHandle<Event>>;
+  /** Questions of the session that wait for an answer. */
+  interactions(): Promise<readonly OpenInteractionBody[]>;
+  /** Permissions that were answered with "always". */
+  permissions(): Promise<readonly PermissionBody[]>;
+  /** Revokes what is remembered for a tool, of one agent or of all; returns how many were revoked. */
+  revokePermission(revoked: { readonly agentId?: string; readonly tool: string }): Promise<number>;
+}
