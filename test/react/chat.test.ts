@@ -99,6 +99,8 @@ describe.skipIf(missing)("a page on a branch", () => {
 
   const status = (on: Page, what: string) => on.locator(`[data-testid=status]:text-is("${what}")`).waitFor();
   const streamed = (on: Page, text: string) => on.locator(`[data-testid=streaming] p:text-is("${text}")`).waitFor();
+  /** The branch is idle before a turn begins, too: only the answer shows that it is over. */
+  const answered = (on: Page, text: string) => on.locator(`[data-testid=assistant] p:text-is("${text}")`).waitFor();
   const texts = (on: Page, role: string) => on.getByTestId(role).locator("p").allTextContents();
 
   test.each(["sse", "websocket"] as const)("%s: an answer is seen as it is said, and stays", async (transport) => {
@@ -122,6 +124,7 @@ describe.skipIf(missing)("a page on a branch", () => {
       const { open, allow } = await start(transport);
       const chat = await open();
       await say(chat, "hello");
+      await answered(chat, "one two three four, hello");
       await status(chat, "idle");
       allow(4);
       await say(chat, "again");
@@ -190,6 +193,7 @@ describe.skipIf(missing)("a page on a branch", () => {
     const { open } = await start();
     const chat = await open();
     await say(chat, "hello");
+    await answered(chat, "one two three four, hello");
     await status(chat, "idle");
     await say(chat, "second");
     await chat.getByText("one two three four, second").waitFor();
