@@ -10,6 +10,7 @@ export const failpoints = [
   "file.apply.before",
   "file.apply.between",
   "file.apply.done",
+  "file.spare.written",
   "file.checkpoint.before",
   "file.checkpoint.synced",
   "file.checkpoint.done",

@@ -22,6 +22,7 @@ async function work() {
   const session = { id: "s", metadata: {}, state: {}, branch: { id: "main", header: {}, events: [] } };
   await store.createSession(session);
   say("session");
+  await claimTwice();
   const main = { sessionId: "s", branchId: "main" };
   const bytes = new TextEncoder().encode("content");
   for (let round = 1; round <= 4; round++) {
@@ -47,6 +48,16 @@ async function work() {
   }
   await store.close();
   say("closed");
+}
+
+/** A run slot that is held and released, so that its file comes and goes, and comes again. */
+async function claimTwice() {
+  const ref = { sessionId: "claimed", branchId: "main" };
+  await store.createSession({ id: "claimed", metadata: {}, state: {}, branch: { id: "main", header: {}, events: [] } });
+  for (const id of ["c1", "c2"]) {
+    const { claim: slot } = await store.append(ref, [fact(id)], { claim });
+    await store.releaseRun(ref, { epoch: slot.epoch });
+  }
 }
 
 async function twoBranches() {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file/index.ts";
+import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { content, facts, filesIn, givenSession, temporary } from "./kit.ts";
 
 const canary = "CANARY-4111111111111111";
@@ -23,6 +24,8 @@ test("after delete and maintain no byte of a deleted session is in any file", as
     await store.blobs!.put(ref, { ...content("a".repeat(64), text.repeat(100)), name: text });
     await store.saveCheckpoint(ref, { id: text, seq: 1, data: { text } });
     await store.segments!.save(ref, { to: 10, lines: [JSON.stringify(text)] });
+    const { epoch } = await claimSlot(store, ref, { runId: "r", owner: text, leaseMs: 60_000 });
+    await store.releaseRun(ref, { epoch });
   }
   expect(holders(base).length).toBeGreaterThan(5);
   await store.deleteSession(`${canary}-1`);

@@ -144,6 +144,7 @@ describe("uncommitted/{branch}.json", () => {
   test("shows a turn from its first fact until it closes, with its questions and runs", async () => {
     const { directory, sessions, path, uncommitted, isShown } = await given();
     const turn = await sessions.beginTurn(main, "Hello", { runId: "r1" });
+    expect(uncommitted().turn.id).toBe(turn.turnId);
     expect(await isShown()).toBe(true);
     const { startedAt } = uncommitted().turn;
     expect(uncommitted()).toMatchObject({

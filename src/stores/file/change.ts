@@ -31,8 +31,8 @@ export class Change {
   }
 
   /** Writes a file that comes and goes (disk.ts, Disk-5); there may be none in its place. */
-  writeLater(path: string, bytes: Uint8Array): void {
-    this.operations.push({ kind: "write", path, bytes, later: true });
+  writeSpare(path: string, bytes: Uint8Array): void {
+    this.operations.push({ kind: "write", path, bytes, spare: true });
   }
 
   removeTree(path: string): void {

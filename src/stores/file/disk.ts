@@ -6,8 +6,10 @@
 //   Disk-3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
 //       close.
 //   Disk-4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
-//   Disk-5. A file that is written `later` is in the redo log at once and in its place once it has stayed a moment, or at the
-//       checkpoint: one that comes and goes with a turn should not cost the making and removing of a file.
+//   Disk-5. A file that is written `spare` comes and goes with a turn. It is a spare file, written and then renamed into its place,
+//       and renamed back when it goes: to make and to remove a file costs several times as much, and ext4 passes over every file
+//       that was removed in the last minutes when it makes one. Spare files are of no use to the next process, and are gone
+//       once a tree was removed, whose bytes they may hold.
 
 import { dirname } from "node:path";
 import { BoughError } from "../../base/errors.ts";
@@ -22,10 +24,10 @@ export type FileOperation =
   /** Puts bytes at an offset, which is the end of the file when it happens first. */
   | { readonly kind: "append"; readonly path: string; readonly at: number; readonly bytes: Uint8Array }
   /** Makes these bytes the whole file. */
-  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly later?: true }
+  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly spare?: true }
   /** Gives a file that is on the disk a second name; the first goes when the second is on the disk too. */
   | { readonly kind: "link"; readonly from: string; readonly path: string }
-  | { readonly kind: "remove"; readonly path: string }
+  | { readonly kind: "remove"; readonly path: string; readonly spare?: true }
   | { readonly kind: "remove-tree"; readonly path: string }
   /** When the session was last active; the checkpoint writes it into the session's document. */
   | { readonly kind: "active"; readonly path: string; readonly at: number };
@@ -41,7 +43,7 @@ export interface Dirty {
 }
 
 const openHandles = 256;
-const laterMs = 250;
+const sparesKept = 64;
 const smallFile = 16 * 1024;
 
 export class Disk {
@@ -50,9 +52,9 @@ export class Disk {
   readonly #handles = new Map<string, number>();
   /** First names that may not go yet. */
   readonly #linked = new Set<string>();
-  /** Files that are not in their place yet (Disk-5). */
-  readonly #later = new Map<string, { readonly bytes: Uint8Array; stayed: boolean }>();
-  #soon: NodeJS.Timeout | undefined;
+  /** Files without a use (Disk-5). */
+  readonly #spares: string[] = [];
+  #spared = 0;
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
   #emptying: Promise<void> = Promise.resolve();
@@ -102,8 +104,6 @@ export class Disk {
 
   /** The whole file; undefined when there is none. */
   readWhole(path: string): Buffer | undefined {
-    const later = this.#later.get(path);
-    if (later) return Buffer.from(later.bytes);
     // Most are small, and to ask for their size costs more than to read them.
     const start = this.#readAt(path, 0, smallFile);
     return start && start.length === smallFile ? this.#readAt(path, 0, this.size(path) ?? 0) : start;
@@ -118,18 +118,8 @@ export class Disk {
     }
   }
 
-  /** The names in a directory, also of what is not in its place yet (Disk-5): who only looks must not meet a full disk. */
+  /** The names in a directory. */
   list(path: string): string[] {
-    const names = this.#listInPlace(path);
-    for (const later of this.#later.keys()) {
-      if (!later.startsWith(`${path}/`)) continue;
-      const [name = ""] = later.slice(path.length + 1).split("/");
-      if (!names.includes(name)) names.push(name);
-    }
-    return names;
-  }
-
-  #listInPlace(path: string): string[] {
     this.#checkOpen();
     try {
       return this.files.list(this.absolute(path));
@@ -146,7 +136,6 @@ export class Disk {
   }
 
   write(path: string, bytes: Uint8Array): void {
-    this.#later.delete(path);
     const handle = this.#handleFor(path);
     writeAll(this.files, handle, bytes, 0);
     this.files.truncate(handle, bytes.length);
@@ -192,7 +181,6 @@ export class Disk {
   }
 
   takeDirty(): Dirty {
-    this.#putInPlace();
     const dirty = this.#dirty;
     this.#dirty = nothingDirty();
     return dirty;
@@ -221,7 +209,11 @@ export class Disk {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#soon);
+    try {
+      this.#dropSpares();
+    } catch {
+      // The next opening removes them.
+    }
     for (const handle of this.#handles.values()) this.files.close(handle);
     this.#handles.clear();
   }
@@ -234,7 +226,7 @@ export class Disk {
         this.#dirty.files.add(path);
         return;
       case "write":
-        if (operation.later) this.#writeLater(path, operation.bytes);
+        if (operation.spare) this.#writeSpare(path, operation.bytes);
         else this.write(path, operation.bytes);
         return;
       case "link":
@@ -243,7 +235,8 @@ export class Disk {
       case "remove":
         this.#dirty.removed.add(path);
         this.#unlinkSource(path);
-        if (!this.#later.delete(path)) this.remove(path);
+        if (operation.spare) this.#keepSpare(path);
+        else this.remove(path);
         return;
       case "remove-tree":
         this.#dirty.removed.add(path);
@@ -273,32 +266,43 @@ export class Disk {
     this.#linked.add(from);
   }
 
-  #writeLater(path: string, bytes: Uint8Array): void {
-    this.#later.set(path, { bytes, stayed: false });
-    this.#soon ??= setTimeout(() => this.#putStayedInPlace(), laterMs).unref();
+  #writeSpare(path: string, bytes: Uint8Array): void {
+    const spare = this.#spares.pop();
+    this.write(spare ?? path, bytes);
+    if (spare === undefined) return;
+    failpoint("file.spare.written");
+    this.#forgetFile(path);
+    if (!this.#ifThere(() => this.#move(spare, path))) {
+      this.ensureDirectory(dirname(path));
+      this.#move(spare, path);
+    }
+    this.#dirty.files.add(path);
   }
 
-  /** Those that were here the last time, too; the others get their moment. */
-  #putStayedInPlace(): void {
-    this.#soon = undefined;
-    try {
-      for (const [path, later] of this.#later) {
-        if (later.stayed) this.write(path, later.bytes);
-        later.stayed = true;
-      }
-    } catch {
-      // What is not in its place stays here; the checkpoint meets the same failure and tells of it.
+  #keepSpare(path: string): void {
+    if (this.#spares.length === sparesKept) {
+      this.remove(path);
       return;
     }
-    if (this.#later.size > 0) this.#soon = setTimeout(() => this.#putStayedInPlace(), laterMs).unref();
+    const spare = `${paths.spare}/${++this.#spared}`;
+    if (this.#ifThere(() => this.#move(path, spare))) this.#spares.push(spare);
   }
 
-  #putInPlace(): void {
-    for (const [path, { bytes }] of this.#later) this.write(path, bytes);
+  #dropSpares(): void {
+    for (const spare of this.#spares.splice(0)) this.remove(spare);
+  }
+
+  #move(from: string, to: string): void {
+    this.files.rename(this.absolute(from), this.absolute(to));
+    const handle = this.#handles.get(from);
+    if (handle !== undefined) this.#handles.set(to, handle);
+    this.#handles.delete(from);
+    this.#dirty.files.delete(from);
+    this.#dirty.directories.add(dirname(from)).add(dirname(to));
   }
 
   #trash(path: string): void {
-    for (const later of this.#later.keys()) if (later.startsWith(`${path}/`)) this.#later.delete(later);
+    this.#dropSpares();
     const to = `${paths.trash}/${++this.#trashed}`;
     this.#forgetTree(path);
     for (const linked of this.#dirty.linked.keys()) if (linked.startsWith(`${path}/`)) this.#unlinkSource(linked);

@@ -47,6 +47,7 @@ async function open(disk: Disk, clock: Clock, unlock: () => void): Promise<Store
   const problems: StoreProblem[] = [];
   const identity = await Identity.open(disk);
   await disk.emptyTrash();
+  for (const name of disk.list(paths.spare)) disk.remove(`${paths.spare}/${name}`);
   await replay(disk, problems);
   await disk.emptyTrash();
   for (const name of disk.list(paths.incoming)) disk.remove(`${paths.incoming}/${name}`);

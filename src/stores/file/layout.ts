@@ -5,6 +5,7 @@
 //   lock                                   held by the process that owns the directory
 //   wal/{number}.log                       the redo log; empty after a clean close
 //   incoming/ trash/                       content on its way in, trees on their way out
+//   spare/                                 files without a use, while the store is open (disk.ts, Disk-5)
 //   sessions/{session}/session.json        metadata, state, version, last activity
 //                      content.jsonl       which branch refers to which content
 //                      assets/{sha256}     the bytes of content
@@ -29,10 +30,12 @@ export const paths = {
   incoming: "incoming",
   /** Removed trees, until their files are gone. */
   trash: "trash",
+  /** Files without a use (disk.ts, Disk-5). */
+  spare: "spare",
 } as const;
 
 /** There from the first opening on. */
-export const standingDirectories = [paths.wal, paths.sessions, paths.incoming, paths.trash];
+export const standingDirectories = [paths.wal, paths.sessions, paths.incoming, paths.trash, paths.spare];
 
 export const contentFile = "content.jsonl";
 export const uncommittedDirectory = "uncommitted";
