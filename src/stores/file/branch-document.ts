@@ -15,11 +15,12 @@ interface BranchDocument extends BranchRecord {
   readonly order: number;
   /** The parent's log, of which this branch sees the facts up to `parent.seq`. */
   readonly inherits?: string;
-  /** Its own facts, up to `seq`: the length of the log, where its last batch starts, the checksum of its last line. */
-  readonly log: { readonly file: string; readonly bytes: number; readonly batchAt: number; readonly crc: number };
+  /** Its own facts, up to `seq`: the length of the log, where its last batch starts unless it is the first, the checksum of its last line. */
+  readonly log: { readonly file: string; readonly bytes: number; readonly batchAt?: number; readonly crc: number };
   /** Messages of closed turns, ready to be loaded, oldest first: each file has those after the one before, up to `to`. */
   readonly segments?: readonly { readonly file: string; readonly to: number }[];
-  readonly index: readonly IndexPoint[];
+  /** Places in the log, if there are any but its start. */
+  readonly index?: readonly IndexPoint[];
 }
 
 /** What loading takes from the document. */
@@ -39,9 +40,9 @@ export function encodeBranch(disk: Disk, branch: BranchState): Buffer {
     ...record,
     order,
     ...(parent && { inherits: `../${nameOf(parent.branchId)}/${logFile}` }),
-    log: { file: logFile, bytes, batchAt, crc },
+    log: { file: logFile, bytes, ...(batchAt > 0 && { batchAt }), crc },
     ...(segments.length > 0 && { segments: segments.map(([to, crc]) => ({ file: pathOf(to, crc), to })) }),
-    index: log.points,
+    ...(log.points.length > 1 && { index: log.points.slice(1) }),
   } satisfies BranchDocument);
 }
 
@@ -54,7 +55,8 @@ export function readBranch(disk: Disk, path: string): { snapshot: Snapshot | und
   const bytes = disk.readWhole(inBranch.document(path));
   const document = bytes && (unseal(bytes) as (BranchDocument & { crc32: string }) | undefined);
   if (!document) return { snapshot: undefined, isThere: bytes !== undefined && bytes.length > 0 };
-  const { order, inherits: _inherits, log, segments: _segments, index, crc32: _crc, ...record } = document;
-  const end = { seq: record.seq + 1, offset: log.bytes, batchAt: log.batchAt, crc: log.crc };
-  return { snapshot: { record, order, log: end, points: index }, isThere: true };
+  const { order, inherits: _inherits, log, segments: _segments, index = [], crc32: _crc, ...record } = document;
+  const end = { seq: record.seq + 1, offset: log.bytes, batchAt: log.batchAt ?? 0, crc: log.crc };
+  const start: IndexPoint = [record.parent?.seq ?? 0, 0, 0];
+  return { snapshot: { record, order, log: end, points: [start, ...index] }, isThere: true };
 }
