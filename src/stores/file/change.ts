@@ -30,9 +30,9 @@ export class Change {
     this.operations.push({ kind: "write", path, bytes });
   }
 
-  /** Writes a file that comes and goes (disk.ts, Disk-5); there may be none in its place. */
-  writeSpare(path: string, bytes: Uint8Array): void {
-    this.operations.push({ kind: "write", path, bytes, spare: true });
+  /** Writes a file that comes and goes (passing-files.ts); there may be none in its place. */
+  writePassing(path: string, bytes: Uint8Array): void {
+    this.operations.push({ kind: "write", path, bytes, passing: true });
   }
 
   removeTree(path: string): void {

@@ -6,10 +6,8 @@
 //   Disk-3. Handles are opened, used and closed within one synchronous stretch or by this cache, so none is used after its
 //       close.
 //   Disk-4. apply() is idempotent: applying the same operations again, in order, from any later state, ends in the same state.
-//   Disk-5. A file that is written `spare` comes and goes with a turn. It is a spare file, written and then renamed into its place,
-//       and renamed back when it goes: to make and to remove a file costs several times as much, and ext4 passes over every file
-//       that was removed in the last minutes when it makes one. Spare files are of no use to the next process, and are gone
-//       once a tree was removed, whose bytes they may hold.
+//   Disk-5. A file that is written as `passing` may be in its place a moment later (passing-files.ts); what is read and listed here
+//       has it at once: who only looks must not meet a full disk.
 
 import { dirname } from "node:path";
 import { BoughError } from "../../base/errors.ts";
@@ -17,6 +15,7 @@ import { failpoint } from "../../base/failpoint.ts";
 import { refuse } from "../../log/index.ts";
 import { errnoOf, type Files, isMissing } from "./files.ts";
 import { paths } from "./layout.ts";
+import { PassingFiles } from "./passing-files.ts";
 import { atomicReplace, writeAll } from "./replace.ts";
 
 /** A physical change, as it stands in the redo log. */
@@ -24,10 +23,10 @@ export type FileOperation =
   /** Puts bytes at an offset, which is the end of the file when it happens first. */
   | { readonly kind: "append"; readonly path: string; readonly at: number; readonly bytes: Uint8Array }
   /** Makes these bytes the whole file. */
-  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly spare?: true }
+  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly passing?: true }
   /** Gives a file that is on the disk a second name; the first goes when the second is on the disk too. */
   | { readonly kind: "link"; readonly from: string; readonly path: string }
-  | { readonly kind: "remove"; readonly path: string; readonly spare?: true }
+  | { readonly kind: "remove"; readonly path: string; readonly passing?: true }
   | { readonly kind: "remove-tree"; readonly path: string }
   /** When the session was last active; the checkpoint writes it into the session's document. */
   | { readonly kind: "active"; readonly path: string; readonly at: number };
@@ -43,7 +42,6 @@ export interface Dirty {
 }
 
 const openHandles = 256;
-const sparesKept = 64;
 const smallFile = 16 * 1024;
 
 export class Disk {
@@ -52,9 +50,7 @@ export class Disk {
   readonly #handles = new Map<string, number>();
   /** First names that may not go yet. */
   readonly #linked = new Set<string>();
-  /** Files without a use (Disk-5). */
-  readonly #spares: string[] = [];
-  #spared = 0;
+  readonly #passing: PassingFiles;
   #dirty: Dirty = nothingDirty();
   #trashed = 0;
   #emptying: Promise<void> = Promise.resolve();
@@ -63,6 +59,11 @@ export class Disk {
   constructor(files: Files, base: string) {
     this.files = files;
     this.base = base;
+    this.#passing = new PassingFiles({
+      write: (path, bytes) => this.#writePlain(path, bytes),
+      move: (from, to) => this.#move(from, to),
+      remove: (path) => this.remove(path),
+    });
   }
 
   /** Makes the store's own directory, and those above it that are missing. */
@@ -104,6 +105,8 @@ export class Disk {
 
   /** The whole file; undefined when there is none. */
   readWhole(path: string): Buffer | undefined {
+    const passing = this.#passing.find(path);
+    if (passing) return Buffer.from(passing);
     // Most are small, and to ask for their size costs more than to read them.
     const start = this.#readAt(path, 0, smallFile);
     return start && start.length === smallFile ? this.#readAt(path, 0, this.size(path) ?? 0) : start;
@@ -118,11 +121,11 @@ export class Disk {
     }
   }
 
-  /** The names in a directory. */
+  /** The names in a directory (Disk-5). */
   list(path: string): string[] {
     this.#checkOpen();
     try {
-      return this.files.list(this.absolute(path));
+      return [...new Set([...this.files.list(this.absolute(path)), ...this.#passing.namesIn(path)])];
     } catch (error) {
       throw this.#unreadable(path, error);
     }
@@ -136,6 +139,11 @@ export class Disk {
   }
 
   write(path: string, bytes: Uint8Array): void {
+    if (this.#passing.find(path)) this.#passing.place(path, bytes);
+    else this.#writePlain(path, bytes);
+  }
+
+  #writePlain(path: string, bytes: Uint8Array): void {
     const handle = this.#handleFor(path);
     writeAll(this.files, handle, bytes, 0);
     this.files.truncate(handle, bytes.length);
@@ -181,6 +189,7 @@ export class Disk {
   }
 
   takeDirty(): Dirty {
+    this.#passing.placeAll();
     const dirty = this.#dirty;
     this.#dirty = nothingDirty();
     return dirty;
@@ -209,11 +218,7 @@ export class Disk {
 
   close(): void {
     this.#closed = true;
-    try {
-      this.#dropSpares();
-    } catch {
-      // The next opening removes them.
-    }
+    this.#passing.close();
     for (const handle of this.#handles.values()) this.files.close(handle);
     this.#handles.clear();
   }
@@ -226,7 +231,7 @@ export class Disk {
         this.#dirty.files.add(path);
         return;
       case "write":
-        if (operation.spare) this.#writeSpare(path, operation.bytes);
+        if (operation.passing) this.#passing.write(path, operation.bytes);
         else this.write(path, operation.bytes);
         return;
       case "link":
@@ -235,7 +240,7 @@ export class Disk {
       case "remove":
         this.#dirty.removed.add(path);
         this.#unlinkSource(path);
-        if (operation.spare) this.#keepSpare(path);
+        if (operation.passing) this.#passing.remove(path);
         else this.remove(path);
         return;
       case "remove-tree":
@@ -266,43 +271,24 @@ export class Disk {
     this.#linked.add(from);
   }
 
-  #writeSpare(path: string, bytes: Uint8Array): void {
-    const spare = this.#spares.pop();
-    this.write(spare ?? path, bytes);
-    if (spare === undefined) return;
-    failpoint("file.spare.written");
-    this.#forgetFile(path);
-    if (!this.#ifThere(() => this.#move(spare, path))) {
-      this.ensureDirectory(dirname(path));
-      this.#move(spare, path);
-    }
-    this.#dirty.files.add(path);
-  }
-
-  #keepSpare(path: string): void {
-    if (this.#spares.length === sparesKept) {
-      this.remove(path);
-      return;
-    }
-    const spare = `${paths.spare}/${++this.#spared}`;
-    if (this.#ifThere(() => this.#move(path, spare))) this.#spares.push(spare);
-  }
-
-  #dropSpares(): void {
-    for (const spare of this.#spares.splice(0)) this.remove(spare);
-  }
-
+  /** Gives a file another name; a directory that is missing is made. */
   #move(from: string, to: string): void {
-    this.files.rename(this.absolute(from), this.absolute(to));
+    const rename = () => this.files.rename(this.absolute(from), this.absolute(to));
+    this.#forgetFile(to);
+    if (!this.#ifThere(rename)) {
+      this.ensureDirectory(dirname(to));
+      rename();
+    }
     const handle = this.#handles.get(from);
     if (handle !== undefined) this.#handles.set(to, handle);
     this.#handles.delete(from);
-    this.#dirty.files.delete(from);
+    // Spare files need not be on the disk.
+    if (this.#dirty.files.delete(from) && dirname(to) !== paths.spare) this.#dirty.files.add(to);
     this.#dirty.directories.add(dirname(from)).add(dirname(to));
   }
 
   #trash(path: string): void {
-    this.#dropSpares();
+    this.#passing.forgetTree(path);
     const to = `${paths.trash}/${++this.#trashed}`;
     this.#forgetTree(path);
     for (const linked of this.#dirty.linked.keys()) if (linked.startsWith(`${path}/`)) this.#unlinkSource(linked);

@@ -5,7 +5,7 @@
 //   lock                                   held by the process that owns the directory
 //   wal/{number}.log                       the redo log; empty after a clean close
 //   incoming/ trash/                       content on its way in, trees on their way out
-//   spare/                                 files without a use, while the store is open (disk.ts, Disk-5)
+//   spare/                                 files without a use, while the store is open (passing-files.ts)
 //   sessions/{session}/session.json        metadata, state, version, last activity
 //                      content.jsonl       which branch refers to which content
 //                      assets/{sha256}     the bytes of content
@@ -30,7 +30,7 @@ export const paths = {
   incoming: "incoming",
   /** Removed trees, until their files are gone. */
   trash: "trash",
-  /** Files without a use (disk.ts, Disk-5). */
+  /** Files without a use (passing-files.ts). */
   spare: "spare",
 } as const;
 

@@ -57,7 +57,7 @@ export function settle(branch: BranchState, before: Uncommitted, change: Change)
   if (isThere && claim?.epoch === before.claim?.epoch && turn === before.turn) return;
   const path = inSession.uncommittedOf(session.path, name);
   if (isThere) change.write(path, encode(branch));
-  else change.writeSpare(path, encode(branch));
+  else change.writePassing(path, encode(branch));
   session.uncommitted.add(branchId);
   if (!isThere) change.undo.push(() => session.uncommitted.delete(branchId));
 }
@@ -68,7 +68,7 @@ export function removeUncommitted(session: SessionState, branchId: string, chang
   if (!session.uncommitted.delete(branchId)) return;
   change.undo.push(() => session.uncommitted.add(branchId));
   const path = inSession.uncommittedOf(session.path, nameOf(branchId));
-  change.operations.push({ kind: "remove", path, spare: true });
+  change.operations.push({ kind: "remove", path, passing: true });
 }
 
 /** Writes a longer lease, outside the redo log. */
