@@ -136,7 +136,12 @@ export async function readMessages(
   const ref = await resolveBranch(context, scope);
   const { last = 50, before = Number.MAX_SAFE_INTEGER } = options;
   if (!Number.isInteger(last) || last < 1) throw new BoughError("invalid_argument", "last must be an integer ≥ 1.");
-  const [record, tail] = await Promise.all([context.store.getBranch(ref), readTail(context, ref, last, before)]);
+  // What replaces the newest messages stands behind them in the log. Of earlier ones only the header tells.
+  const isNewest = options.before === undefined;
+  const [record, tail] = await Promise.all([
+    isNewest ? undefined : context.store.getBranch(ref),
+    readTail(context, ref, last, before),
+  ]);
   if (tail && !(record?.header as RowHeader | undefined)?.compacted) return tail;
   // A hard compaction shows people something else than the log's end has.
   const { view } = await context.views.load(ref);
@@ -171,7 +176,7 @@ async function readTail(
     const page = (await context.journal.read(ref, { before: end, limit, reverse: true })).facts;
     for (const fact of page) {
       if (fact.seq >= end) continue;
-      if (fact.type === "history.compacted" && fact.retention === "hard") return undefined;
+      if (mayReplace(fact)) return undefined;
       if (fact.type.startsWith("history.")) continue;
       newestFirst.push(fact);
       // What lies between a revert and where it went back to is not part of the branch any more.
@@ -182,6 +187,13 @@ async function readTail(
     const messages = foldTail(newestFirst.slice(0, start + 1));
     if (messages.length >= last) return { messages, before: newestFirst[start]!.seq };
   }
+}
+
+/** Whether people may see something else than the messages before the fact. */
+function mayReplace(fact: LogFact): boolean {
+  if (fact.type === "history.compacted") return fact.retention === "hard";
+  const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
+  return isCut && (fact.overlays?.length ?? 0) > 0;
 }
 
 /**
