@@ -144,7 +144,8 @@ export class LocalBranch implements BranchHandle {
   }
 
   async revert(point: RevertPoint) {
-    if (Object.values(point).every((each) => each === undefined)) {
+    const { to, toMessageIndex, toSeq } = point;
+    if ([to, toMessageIndex, toSeq].every((each) => each === undefined)) {
       throw new BoughError("invalid_argument", "revert needs a point: to, toMessageIndex or toSeq.");
     }
     return branchInfoBody(await this.#agent.revertBranch(this.scope, point));

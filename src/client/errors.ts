@@ -27,7 +27,7 @@ export class RemoteError extends BoughError<RemoteCode> {
   ) {
     const { status = 0, data, retryAfterMs, requestId, cause } = options;
     // The server's refusals of what was asked are final; everything else may be different next time.
-    const retryable = status === 0 || status === 408 || status === 429 || status >= 500;
+    const retryable = status === 0 || status === 408 || status === 429 || mayPass(status);
     super(code, message, { retryable, ...(data && { data }), ...(cause !== undefined && { cause }) });
     this.status = status;
     this.retryAfterMs = retryAfterMs;
@@ -73,5 +73,10 @@ function codeOf(status: number): RemoteCode {
   if (status === 404) return "route_not_found";
   if (status === 413) return "limit_exceeded";
   if (status === 429) return "rate_limited";
-  return status >= 500 ? "unreachable" : "server_failed";
+  return mayPass(status) ? "unreachable" : "server_failed";
+}
+
+/** Whether it may be different next time: a server that can't do something at all says 501. */
+function mayPass(status: number): boolean {
+  return status >= 500 && status !== 501;
 }

@@ -68,6 +68,7 @@ describe("a refusal", () => {
     [404, "route_not_found", false],
     [418, "server_failed", false],
     [429, "rate_limited", true],
+    [501, "server_failed", false],
     [502, "unreachable", true],
   ])("that is no problem document goes by its status: %i is %s", async (status, code, retryable) => {
     const { client } = clientOf(() => new Response("<h1>no</h1>", { status }));

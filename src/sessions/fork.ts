@@ -6,6 +6,7 @@ import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/
 import { branchForked, branchReverted } from "../events/drafts.ts";
 import type { Ownership } from "../events/index.ts";
 import { encodeDrafts } from "../log/journal.ts";
+import { refuse } from "../log/refusals.ts";
 import type { BranchRef } from "../log/store.ts";
 import { shownState } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
@@ -38,7 +39,7 @@ export interface RevertRequest extends RevertPoint {
 }
 
 const revertBranchKeys = optionKeys<RevertRequest>({
-  ...{ to: true, toMessageIndex: true, toSeq: true, checkpointId: true },
+  ...{ to: true, toMessageIndex: true, toSeq: true, checkpointId: true, expectedSeq: true },
 });
 
 /** A fork that is about to be made; hooks may still change it. */
@@ -121,8 +122,11 @@ export async function forkBranch(
 export async function revertBranch(context: Context, scope: Scope, request: RevertRequest): Promise<BranchInfo> {
   checkOptions("The options of revertBranch", request, revertBranchKeys);
   const ref = await resolveBranch(context, scope);
-  const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId } = request;
+  const { to: messageId, toMessageIndex: messageIndex, toSeq, checkpointId, expectedSeq } = request;
   await whileFree(context, ref, async (view) => {
+    if (expectedSeq !== undefined && view.seq !== expectedSeq) {
+      throw refuse.sequenceConflict(ref, expectedSeq, view.seq);
+    }
     const target = { messageId, messageIndex, seq: toSeq, checkpointId } as Target;
     const position = await resolvePosition(context, ref, view, target, { goBack: true });
     const then = await context.views.stateAt(ref, position.seq);

@@ -65,6 +65,8 @@ export interface RevertPoint {
   readonly toMessageIndex?: number;
   /** Instead: the position of the log to go back to. */
   readonly toSeq?: number;
+  /** The branch's newest position as the caller knows it; `sequence_conflict` if the branch has moved on. */
+  readonly expectedSeq?: number;
 }
 
 /** A user's input: a text, the parts of one message, or messages. Without input, a run resumes the open turn. */

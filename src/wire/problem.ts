@@ -74,7 +74,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   store_read_only: answer(503, "The store can't be written to."),
   store_corrupt: answer(500, "Stored data is damaged."),
   store_too_new: answer(500, "The store was written by a newer version."),
-  store_unsupported: answer(500, "The store does not support this."),
+  store_unsupported: answer(501, "The store does not support this."),
   dependency_missing: answer(500, "A package is missing on the server."),
   aborted: answer(409, "The operation was aborted."),
   unauthorized: answer(401, "The request needs a valid credential."),

@@ -49,11 +49,22 @@ export async function regenerateTurn<Event>(
   return runOnFork(branch, beforeTurn, input as unknown as Input, options);
 }
 
-/** Reverts the last turn. */
+/** Reverts the last turn, and no other: `sequence_conflict` if another writer adds to the conversation meanwhile. */
 export async function undoTurn(branch: BranchHandle<unknown>): Promise<UndoneTurn> {
-  const { turn, beforeTurn } = await findMessage(branch, undefined);
-  await branch.revert(beforeTurn ? { to: beforeTurn.id } : { toMessageIndex: 0 });
-  return { turnId: turn[0]!.turnId, messages: turn };
+  let conflict: { readonly error: unknown; readonly last: string } | undefined;
+  for (;;) {
+    // Before the messages are read, so that whatever comes after them is noticed.
+    const { seq: expectedSeq } = await branch.state({ last: 1 });
+    const { message, turn, beforeTurn } = await findMessage(branch, undefined);
+    if (conflict && conflict.last !== message.id) throw conflict.error;
+    try {
+      await branch.revert({ ...(beforeTurn ? { to: beforeTurn.id } : { toMessageIndex: 0 }), expectedSeq });
+      return { turnId: turn[0]!.turnId, messages: turn };
+    } catch (error) {
+      if (!BoughError.is(error, "sequence_conflict")) throw error;
+      conflict = { error, last: message.id };
+    }
+  }
 }
 
 async function runOnFork<Event>(

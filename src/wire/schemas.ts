@@ -150,6 +150,7 @@ export const bodies = {
     toMessageId: v.optional(idSchema),
     toMessageIndex: v.optional(count),
     toSeq: v.optional(count),
+    expectedSeq: v.optional(count),
   }),
   saveCheckpoint: v.strictObject({ checkpointId: v.optional(idSchema), label: v.optional(text(1024)) }),
   forkCheckpoint: v.strictObject({ newBranchId: v.optional(idSchema) }),

@@ -10,6 +10,7 @@ import { textOf } from "../../src/events/index.ts";
 import { defineTool } from "../../src/index.ts";
 import type { Script } from "../../src/scripted/index.ts";
 import type { BranchHandle, SessionHandle } from "../../src/wire/index.ts";
+import { undoTurn } from "../../src/wire/revise.ts";
 import { held, until } from "../server/kit.ts";
 
 /** A way to an agent with the script, and its session "s". */
@@ -198,6 +199,35 @@ function historyCases(open: Open): void {
     expect((await handle.messages()).messages).toEqual([]);
     await expect(handle.undo()).rejects.toSatisfy(code("invalid_argument"));
     expect(await handle.run("Again").text()).toBe("Three.");
+  });
+
+  /** The handle, on which something happens once, right after its messages were read. */
+  const interrupted = (handle: BranchHandle, meanwhile: () => Promise<unknown>): BranchHandle => {
+    let happened = false;
+    const messages: BranchHandle["messages"] = async (query) => {
+      const page = await handle.messages(query);
+      if (!happened) await meanwhile();
+      happened = true;
+      return page;
+    };
+    return {
+      ...{ scope: handle.scope, messages },
+      ...{ state: (query?: { last?: number }) => handle.state(query), revert: (point) => handle.revert(point) },
+    } as BranchHandle;
+  };
+
+  test("undo reverts no turn that another writer adds meanwhile", async () => {
+    const { handle } = await twoTurns(open);
+    const undone = undoTurn(interrupted(handle, () => handle.run("Third").text()));
+    await expect(undone).rejects.toSatisfy(code("sequence_conflict"));
+    expect(texts((await handle.messages()).messages)).toEqual(["First", "One.", "Second", "Two.", "Third", "Three."]);
+  });
+
+  test("undo is not stopped by what doesn't concern the conversation", async () => {
+    const { handle } = await twoTurns(open);
+    const undone = undoTurn(interrupted(handle, () => handle.update({ name: "Renamed" })));
+    expect(texts((await undone).messages)).toEqual(["Second", "Two."]);
+    expect(texts((await handle.messages()).messages)).toEqual(["First", "One."]);
   });
 
   test("fork, revert, siblings, pages and checkpoints", async () => {

@@ -308,6 +308,11 @@ export function describeProtocol(open: OpenStore): void {
       expect((await ask("GET", `${main}/events`)).body.events.length).toBe(before + 1);
       expectProblem(await ask("POST", `${main}/revert`, {}), 400, "invalid_argument");
       expectProblem(await ask("POST", `${main}/revert`, { toSeq: 999 }), 410, "position_not_on_branch");
+      expectProblem(await ask("POST", `${main}/revert`, { expectedSeq: before + 1 }), 400, "invalid_argument");
+      const behind = { toMessageIndex: 0, expectedSeq: before };
+      expectProblem(await ask("POST", `${main}/revert`, behind), 409, "sequence_conflict");
+      const current = { ...behind, expectedSeq: before + 1 };
+      expect((await ask("POST", `${main}/revert`, current)).body.messageCount).toBe(0);
     });
 
     test("4.7 events come page by page without gaps", async () => {

@@ -14,6 +14,6 @@ test("turns and streams work, and content is refused", async () => {
   form.set("file", new Blob(["bytes"], { type: "text/plain" }), "a.txt");
   const content = "/sessions/s/branches/main/content";
   for (const answer of [await g.ask("GET", content), await g.ask("POST", content, form)]) {
-    expectProblem(answer, 500, "store_unsupported");
+    expectProblem(answer, 501, "store_unsupported");
   }
 });
