@@ -155,7 +155,8 @@ export class Views {
     const key = branchKey(ref);
     const from = this.#entries.get(branchKey(parent.ref));
     const forked = made.facts[0] as Fact<"branch.forked">;
-    const view = from && (await forkOf(this.#journal, from.view, forked, parent));
+    // The fork is made, whether or not its parent can be read just now.
+    const view = from && (await forkOf(this.#journal, from.view, forked, parent).catch(() => undefined));
     if (!view || this.#entries.has(key)) return;
     const unchanged = sharedWith(from.view, view);
     const sealed = stillSealed(from.sealed, unchanged).filter(({ to }) => to <= forked.from.seq);
@@ -180,11 +181,13 @@ export class Views {
 
   /**
    * The messages, turns and compactions as they were at a position, for the caller alone: from a view that goes on behind it, or
-   * as far as a model saw them then (Views-6).
+   * as far as a model saw them then, but at least the last (Views-6).
    */
   async loadPlace(ref: BranchRef, view: BranchView, seq: number): Promise<BranchView> {
-    const then = view.lastOverlay <= seq ? await readEarlier(this.#journal, ref, view, seq) : undefined;
-    return then ?? (await this.#cold(branchKey(ref), ref, seq, { part: true })).view;
+    const isTold = view.lastOverlay <= seq;
+    const made = isTold ? await readEarlier(this.#journal, ref, view, seq) : undefined;
+    const then = made ?? (await this.#cold(branchKey(ref), ref, seq, { part: true })).view;
+    return then.skipped > 0 && then.messages.length === 0 ? this.loadAt(ref, seq) : then;
   }
 
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
