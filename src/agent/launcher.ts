@@ -107,7 +107,7 @@ export class Launcher {
   /** The run of this process that works on a branch, or is about to; with `runId`, that run only. */
   async find(ref: BranchRef, runId: string | undefined): Promise<Run | undefined> {
     if (this.#active.size === 0) return undefined;
-    const wanted = runId ?? (await this.#context.views.load(ref)).view.open?.runs.at(-1)?.runId;
+    const wanted = runId ?? (await this.#context.views.loadForRun(ref)).view.open?.runs.at(-1)?.runId;
     for (const { run, place } of this.#active.values()) {
       if (wanted !== undefined && run.runId !== wanted) continue;
       const found = await place.catch(() => undefined);

@@ -49,6 +49,31 @@ export const randomIds: Ids = {
   next: () => time() + chance(4),
 };
 
+/** How many ids are remembered that nothing has taken: others cost a look into the log, nothing else. */
+const mostFresh = 4096;
+
+/** Ids of another source, which tell those that nothing has yet from those that something may have. */
+export class FreshIds implements Ids {
+  readonly #source: Ids;
+  readonly #fresh = new Set<string>();
+
+  constructor(source: Ids) {
+    this.#source = source;
+  }
+
+  next(): string {
+    const id = this.#source.next();
+    if (this.#fresh.size >= mostFresh) this.#fresh.delete(this.#fresh.values().next().value!);
+    this.#fresh.add(id);
+    return id;
+  }
+
+  /** Whether the id was made here and is taken for the first time, so that no log has it. */
+  take(id: string): boolean {
+    return this.#fresh.delete(id);
+  }
+}
+
 const maxIdLength = 256;
 
 /** Refuses what can't be an id: empty, too long, with control characters, or not well-formed Unicode. */

@@ -92,7 +92,8 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "task.ended": nothing,
   "interrupt.requested": nothing,
   "state.changed"(view, fact) {
-    const { turnId, set } = fact;
+    const { turnId, set, seq } = fact;
+    view.lastState = seq;
     if (turnId === undefined) view.state = mergePatch(view.state, set);
     else Object.assign(growing(view, { ...fact, turnId }).set, set);
   },
@@ -115,6 +116,8 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.discarded"(view, fact) {
     takeTurn(view, fact);
     discardOverlays(view, fact);
+    view.lastCut = fact.seq;
+    view.lastState = fact.seq;
     forgetInteractions(view, fact.turnId);
   },
   "interaction.opened"(view, fact) {
@@ -142,6 +145,8 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   cutOverlays(view);
   setOverlays(view, fact, overlays);
   if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
+  view.lastCut = fact.seq;
+  view.lastState = fact.seq;
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
@@ -162,6 +167,8 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   cutOverlays(view, fact.to);
   setOverlays(view, fact, overlays);
   if (view.lastOverlay > fact.to) view.lastOverlay = fact.seq;
+  view.lastCut = fact.seq;
+  view.lastState = fact.seq;
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});

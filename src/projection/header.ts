@@ -46,11 +46,7 @@ export interface Ahead {
 
 /** Folds the facts that follow a view's last one, without changing the view. */
 export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)[]): Ahead {
-  const hasOverlays = view.overlays.length > 0 || view.cleared.length > 0;
-  const rewrites = facts.some(
-    ({ type }) =>
-      type.startsWith("history.") || type === "branch.reverted" || (hasOverlays && type === "turn.discarded"),
-  );
+  const rewrites = facts.some((fact) => rewritesHistory(view, fact));
   const after = rewrites ? copyRewritten(view, facts) : copyUnclosed(view);
   for (const fact of facts) fold(after, fact);
   const messages = countShown(after);
@@ -68,12 +64,30 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   return { view, seq: view.seq, after, rewrites, patch };
 }
 
+/** Folds the next fact. A view that does not hold what it needs throws `PartialView`, and is as it was before. */
+export function foldNext(view: BranchView, fact: Fact | UnknownFact): void {
+  // Facts that only add to a turn look at nothing else.
+  if (view.skipped > 0 && rewritesHistory(view, fact)) adopt(foldAhead(view, [fact]));
+  else fold(view, fact);
+}
+
+/** Whether the fact changes more than it adds. */
+function rewritesHistory(view: BranchView, { type }: Fact | UnknownFact): boolean {
+  if (type.startsWith("history.") || type === "branch.reverted") return true;
+  return type === "turn.discarded" && (view.overlays.length > 0 || view.cleared.length > 0);
+}
+
 /** Facts of a turn only add messages, so they can be folded without those that are there; these can't. */
 function copyRewritten(view: BranchView, facts: readonly (Fact | UnknownFact)[]): BranchView {
   if (!facts.every(({ type }) => type.startsWith("history."))) return copyView(view);
   // The ledger stays as it is, so it need not be copied.
   const { messages, skipped, shown, window, turns, skippedTurns } = view;
   return { ...copyUnclosed(view), messages, skipped, shown, window, turns, skippedTurns };
+}
+
+/** Whether it still says what the view becomes: nothing was folded since, and nothing was put in front of it. */
+export function isCurrent({ view, seq, after, rewrites }: Ahead, entry: { readonly view: BranchView }): boolean {
+  return view === entry.view && seq === view.seq && (!rewrites || after.skipped === view.skipped);
 }
 
 /** Makes the view what folding the facts into it would make it: the log has them now. */

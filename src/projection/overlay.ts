@@ -31,9 +31,8 @@ export function unclosedMessages({ staged, open }: BranchView): readonly Message
   return (open ? [...staged, open] : staged).flatMap(({ messages }) => answerDangling(messages));
 }
 
-/** How many messages people see of closed turns; needs none of them. */
-export function countShown(view: BranchView): number {
-  const count = countLedger(view);
+/** How many messages people see of closed turns, or of the first of them; needs none of them. */
+export function countShown(view: BranchView, count = countLedger(view)): number {
   let shown = count;
   for (const { from, to, kept, replacements } of outermost(view.overlays.filter(isHard))) {
     const end = Math.min(to, count);
@@ -96,12 +95,15 @@ export function addToLedger(view: BranchView, added: readonly Message[]): void {
 
 /** Makes what people and models see anew, after the ledger was cut or overlays changed. */
 export function rebuild(view: BranchView): void {
+  view.shown = view.skipped > 0 ? null : renderShown(view);
+  const isSame = view.shown !== null && view.overlays.every(isHard) && view.cleared.length === 0;
+  view.window = isSame ? view.shown! : renderWindow(view, 0, countLedger(view));
+}
+
+/** What people see of the ledger. */
+export function renderShown(view: BranchView): Message[] {
   const hard = view.overlays.filter(isHard);
-  const count = countLedger(view);
-  if (view.skipped > 0) view.shown = null;
-  else view.shown = hard.length === 0 ? view.messages : render(view, hard, 0, count);
-  const isSame = view.shown !== null && hard.length === view.overlays.length && view.cleared.length === 0;
-  view.window = isSame ? view.shown! : renderWindow(view, 0, count);
+  return hard.length === 0 ? view.messages : render(view, hard, 0, countLedger(view));
 }
 
 export function foldCompacted(view: BranchView, fact: Fact<"history.compacted">): void {

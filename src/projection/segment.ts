@@ -3,7 +3,7 @@
 
 import { freezeJson } from "../base/json.ts";
 import type { Message } from "../events/index.ts";
-import { rebuild } from "./overlay.ts";
+import { isHard, outermost, rebuild, renderShown } from "./overlay.ts";
 import { type BranchView, emptyView, type TurnRecord } from "./view.ts";
 
 /** A piece that is stored, and how much of the view it and those before it hold. */
@@ -33,7 +33,11 @@ interface Head {
 }
 
 export interface Piece extends Head {
+  /** The position in the ledger of the first message that was read: where the piece begins, or later. */
+  readonly from: number;
   readonly messages: readonly (readonly Message[])[];
+  /** The size of the text that was read. */
+  readonly size: number;
 }
 
 export const nothingSealed: Sealed = { to: 0, id: "", messages: 0, turns: 0 };
@@ -46,7 +50,7 @@ export function canSeal(view: BranchView): boolean {
   return !view.open && view.staged.length === 0 && view.interactions.length === 0;
 }
 
-/** How many messages share a line. */
+/** How many messages share a line, the last aside: part of the format, because lines are left out by their number. */
 const lineMessages = 128;
 
 /** The piece of the view after those sealed, as lines to store; `id` is that of the last fact folded into the view. */
@@ -64,16 +68,45 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
-  const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, lastOverlay, context } = view;
-  return { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, lastOverlay, context };
+  const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
+  const { lastOverlay, lastCut, lastState } = view;
+  return {
+    seq,
+    createdAt,
+    updatedAt,
+    header,
+    fork,
+    state,
+    overlays,
+    cleared,
+    lastOverlay,
+    lastCut,
+    lastState,
+    context,
+  };
 }
 
-/** The piece behind stored lines; undefined when it is of another format, or no piece at all. */
-export function parseSegment(lines: readonly string[]): Piece | undefined {
+/** Where the messages begin that a model sees: everything before is covered by one overlay, which has what is kept of it. */
+export function visibleFrom({ overlays }: Pick<BranchView, "overlays">): number {
+  const closed = overlays.filter(({ turnId }) => turnId === undefined);
+  return outermost(closed).find(({ from }) => from === 0)?.to ?? 0;
+}
+
+/**
+ * The piece behind stored lines, or what it has from about a position of the ledger on; undefined when it is of another
+ * format, or no piece at all.
+ */
+export function parseSegment(lines: readonly string[], from?: (head: Head) => number): Piece | undefined {
   const head = parseHead(lines);
   if (!head) return undefined;
+  const start = (head.before.at(-1) ?? nothingSealed).messages;
+  const left = Math.floor(((from?.(head) ?? 0) - start) / lineMessages);
+  const leftOut = Math.max(0, Math.min(left, lines.length - 2));
+  const read = lines.slice(1 + leftOut);
   try {
-    return { ...head, messages: lines.slice(1).map((line) => freezeJson(JSON.parse(line))) };
+    const messages = read.map((line) => freezeJson(JSON.parse(line)));
+    const size = read.reduce((sum, line) => sum + line.length, lines[0]!.length);
+    return { ...head, from: start + leftOut * lineMessages, messages, size };
   } catch {
     return undefined;
   }
@@ -91,25 +124,48 @@ export function parseHead(lines: readonly string[]): Head | undefined {
   }
 }
 
-/** The view that the pieces make together, oldest first; undefined when they don't fit, so the log has to be folded. */
-export function joinSegments(pieces: readonly Piece[]): { view: BranchView; sealed: Sealed[] } | undefined {
+/**
+ * The view that the pieces make together, oldest first, without the messages before a position and the turns before the
+ * first piece; undefined when they don't fit, so the log has to be folded.
+ */
+export function joinSegments(
+  pieces: readonly Piece[],
+  skipped = 0,
+): { view: BranchView; sealed: Sealed[] } | undefined {
+  const [first] = pieces;
+  const last = pieces.at(-1);
+  if (!first || !last || first.from > skipped || (skipped === 0 && first.before.length > 0)) return undefined;
   const messages: Message[] = [];
   const turns: TurnRecord[] = [];
-  const sealed: Sealed[] = [];
+  const sealed = [...first.before];
+  const { turns: skippedTurns } = first.before.at(-1) ?? nothingSealed;
   for (const piece of pieces) {
-    const last = sealed.at(-1) ?? nothingSealed;
+    const end = sealed.at(-1) ?? nothingSealed;
     const before = piece.before.at(-1) ?? nothingSealed;
-    if (before.to !== last.to || before.id !== last.id) return undefined;
-    if (before.messages !== messages.length || before.turns !== turns.length) return undefined;
-    for (const line of piece.messages) for (const message of line) messages.push(message);
+    if (before.to !== end.to || before.id !== end.id) return undefined;
+    if (before.messages !== end.messages || before.turns !== end.turns) return undefined;
+    if (piece !== first && piece.from !== end.messages) return undefined;
+    let at = piece.from;
+    for (const line of piece.messages) for (const message of line) if (at++ >= skipped) messages.push(message);
     for (const turn of piece.turns) turns.push(turn);
-    sealed.push({ to: piece.rest.seq, id: piece.id, messages: messages.length, turns: turns.length });
+    sealed.push({ to: piece.rest.seq, id: piece.id, messages: at, turns: skippedTurns + turns.length });
   }
-  const last = pieces.at(-1);
-  if (!last) return undefined;
-  const view: BranchView = { ...emptyView(), ...last.rest, messages, turns };
+  const end = sealed.at(-1)!;
+  if (skipped > end.messages) return undefined;
+  const view: BranchView = { ...emptyView(), ...last.rest, messages, skipped, turns, skippedTurns };
   rebuild(view);
   return { view, sealed };
+}
+
+/** Puts in front of a view what it does not hold: the messages and turns of a view of the same log. */
+export function prepend(view: BranchView, front: Pick<BranchView, "messages" | "turns">): void {
+  view.messages = [...front.messages.slice(0, view.skipped), ...view.messages];
+  view.turns = [...front.turns.slice(0, view.skippedTurns), ...view.turns];
+  view.skipped = 0;
+  view.skippedTurns = 0;
+  view.shown = renderShown(view);
+  // What models see is the same; the array stays, because prompts are prepared by it.
+  if (view.overlays.every(isHard) && view.cleared.length === 0) view.window = view.shown;
 }
 
 /** The sealed pieces that still begin a view after it lost messages or turns (a revert). */

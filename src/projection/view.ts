@@ -124,6 +124,10 @@ export interface BranchView {
   cleared: readonly Cleared[];
   /** The newest fact that changed what is compacted or cleared; 0 when none did. */
   lastOverlay: number;
+  /** The newest fact that took something away, which can't be told from the view: a revert, a fork, a discarded turn; or 0. */
+  lastCut: number;
+  /** The newest fact that may have changed the state, of the branch or of an open turn; 0 when none did. */
+  lastState: number;
   /** The size of the context in tokens as a model last reported it, and how many messages it was about. */
   context: { readonly tokens: number; readonly upTo: number } | null;
   turns: TurnRecord[];
@@ -154,6 +158,8 @@ export function emptyView(): BranchView {
     overlays: [],
     cleared: [],
     lastOverlay: 0,
+    lastCut: 0,
+    lastState: 0,
     context: null,
     turns: [],
     skippedTurns: 0,

@@ -34,7 +34,7 @@ export async function interruptRun(
   request: InterruptRequest,
 ): Promise<InterruptOutcome> {
   for (;;) {
-    const { view } = await context.views.load(ref);
+    const view = await loadFor(context, ref, request);
     const refusal = refusalOf(view, request.runId);
     if (refusal) return refusal;
     const runId = view.open!.runs.at(-1)!.runId!;
@@ -43,6 +43,13 @@ export async function interruptRun(
     }
     if (await ask(context, ref, view.seq, { ...request, runId })) return { outcome: "accepted", runId };
   }
+}
+
+/** A run that is not the active one may be of any turn. */
+async function loadFor({ views }: Context, ref: BranchRef, { runId }: InterruptRequest): Promise<BranchView> {
+  const { view } = await views.loadForRun(ref);
+  const isOther = runId !== undefined && runId !== view.open?.runs.at(-1)?.runId;
+  return isOther && view.skippedTurns > 0 ? (await views.load(ref)).view : view;
 }
 
 function refusalOf({ open, turns, staged }: BranchView, runId: string | undefined): InterruptOutcome | undefined {
@@ -63,9 +70,9 @@ async function endLeft(
   { reason = defaultReason }: InterruptRequest,
 ): Promise<boolean> {
   try {
-    const written = await whileFree(context, ref, ({ open }) =>
-      open?.runs.at(-1)?.runId === runId ? [turnEnded(context, open.id, { status: "interrupted", reason })] : [],
-    );
+    const end = ({ open }: BranchView) =>
+      open?.runs.at(-1)?.runId === runId ? [turnEnded(context, open.id, { status: "interrupted", reason })] : [];
+    const written = await whileFree(context, ref, end, { part: true });
     return written !== undefined;
   } catch (error) {
     if (BoughError.is(error, "run_active")) return false;

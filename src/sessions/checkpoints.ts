@@ -86,10 +86,10 @@ export async function saveCheckpoint(
 }
 
 async function viewAt(context: Context, ref: BranchRef, seq: number | undefined): Promise<BranchView> {
-  const { view } = await context.views.load(ref);
+  const { view } = await context.views.loadForRun(ref);
   if (seq === undefined || seq === view.seq) return view;
   if (!Number.isInteger(seq) || seq < 0 || seq > view.seq) throw refuse.notOnBranch(ref, seq, view.seq);
-  return context.views.loadAt(ref, seq);
+  return context.views.loadPlace(ref, view, seq);
 }
 
 /** Checkpoints, newest first: of one branch, or of every shown branch of the session. */

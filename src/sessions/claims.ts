@@ -32,14 +32,19 @@ export async function appendClaiming(
   }
 }
 
-/** Decides facts on the newest view and appends them while no run is active on the branch; otherwise `run_active`. */
+/**
+ * Decides facts on the newest view and appends them while no run is active on the branch; otherwise `run_active`. With `part`, the
+ * view may hold only what a model sees (Views-6).
+ */
 export async function whileFree(
   context: Context,
   ref: BranchRef,
   decide: (view: BranchView) => readonly Draft[] | Promise<readonly Draft[]>,
+  { part = false }: { part?: boolean } = {},
 ): Promise<Written | undefined> {
+  const { views } = context;
   for (;;) {
-    const { view } = await context.views.load(ref);
+    const { view } = await (part ? views.loadForRun(ref) : views.load(ref));
     const expectedSeq = view.seq;
     const drafts = await decide(view);
     if (drafts.length === 0) return undefined;

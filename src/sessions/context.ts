@@ -3,7 +3,7 @@
 //   Context-2. Closing a derived context leaves the store open: the store is closed by the context that was created on it.
 
 import { type Clock, systemClock } from "../base/clock.ts";
-import { checkId, type Ids, randomIds } from "../base/ids.ts";
+import { checkId, FreshIds, type Ids, randomIds } from "../base/ids.ts";
 import { checkSpelling, optionKeys } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
@@ -18,7 +18,7 @@ export interface Context {
   readonly journal: Journal;
   readonly views: Views;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: FreshIds;
   /** The name under which this process claims runs; asked for when it is first needed, since most readers claim nothing. */
   readonly owner: () => string;
   /** Under which complete turns wait to be saved. */
@@ -43,7 +43,8 @@ export function createContext(
   options: SessionsOptions,
   cache = new ViewCache(options.cacheBytes),
 ): Context {
-  const { clock = systemClock, ids = randomIds } = options;
+  const { clock = systemClock } = options;
+  const ids = new FreshIds(options.ids ?? randomIds);
   const owner = () => options.owner ?? processOwner();
   const journal = new Journal(store);
   const views = new Views({ store, journal, clock, cache });
@@ -57,7 +58,8 @@ export function createContext(
 
 /** The context of another user of the same store (Context-1), such as one agent of several; what `options` leave out is inherited. */
 export function deriveContext(context: Context, options: Omit<SessionsOptions, "cacheBytes">): Context {
-  const { clock = context.clock, ids = context.ids } = options;
+  const { clock = context.clock } = options;
+  const ids = options.ids ? new FreshIds(options.ids) : context.ids;
   const owner = () => options.owner ?? context.owner();
   const staging = new Staging(owner);
   return { ...context, clock, ids, owner, staging, close: () => settle(staging, context.views) };

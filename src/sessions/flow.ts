@@ -151,14 +151,14 @@ async function* factsIn(context: Context, ref: BranchRef, range: ReadOptions): A
 
 /** As the branch's view has it. A turn that was reverted away is in no view: then the whole log is looked through. */
 async function extentOf(context: Context, ref: BranchRef, { turnId, runId }: EventQuery): Promise<Extent> {
-  const { view } = await context.views.load(ref);
   const isIt = (turn: { readonly id: string; readonly runs: readonly { readonly runId?: string }[] }) =>
     (turnId === undefined || turn.id === turnId) &&
     (runId === undefined || turn.runs.some((run) => run.runId === runId));
-  const closed = view.turns.find(isIt);
-  if (closed) return closed;
+  const { view } = await context.views.loadForRun(ref);
   const open = [...view.staged, ...(view.open ? [view.open] : [])].find(isIt);
-  return { from: open?.from ?? 1, to: Number.POSITIVE_INFINITY };
+  if (open) return { from: open.from, to: Number.POSITIVE_INFINITY };
+  const closed = view.turns.find(isIt) ?? (await context.views.load(ref)).view.turns.find(isIt);
+  return closed ?? { from: 1, to: Number.POSITIVE_INFINITY };
 }
 
 /** Tells, fact by fact and in order, which belong to a turn or a run. */

@@ -5,11 +5,10 @@ import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
 import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
 import { branchForked, branchReverted } from "../events/drafts.ts";
 import type { Ownership } from "../events/index.ts";
-import { encodeDrafts } from "../log/journal.ts";
+import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import { refuse } from "../log/refusals.ts";
 import type { BranchRef } from "../log/store.ts";
 import { shownState } from "../projection/header.ts";
-import type { BranchView } from "../projection/index.ts";
 import { stateOf } from "../projection/view.ts";
 import type { ForkRequest, RevertPoint } from "../wire/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
@@ -17,7 +16,7 @@ import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
 import { newOwnership } from "./ownership.ts";
-import { type Position, resolvePosition, type Target } from "./position.ts";
+import { loadFor, resolvePosition, type Target } from "./position.ts";
 import { needBranch } from "./views.ts";
 
 export type { ForkRequest };
@@ -68,13 +67,13 @@ export async function forkBranch(
   checkId(newBranchId, "branch");
   let details = newDetails({ name: newBranchId, ...request });
   const ownership = newOwnership(request);
-  const { view } = await context.views.load(source);
-  const newest = { seq: view.seq, state: stateOf(view) };
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
+  const view = await loadFor(context, source, target);
+  const newest = { lastState: view.lastState, state: stateOf(view) };
   const position = await resolvePosition(context, source, view, target);
-  let set = await stateChange(context, source, view, position, state);
-  const inherited = change || hasState(newest.state) ? await inheritedState(context, source, newest, position.seq) : {};
+  const inherited = await inheritedState(context, source, newest, position.seq);
+  let set = stateChange(inherited, state === "current" ? stateOf(view) : state === "none" ? {} : inherited);
   if (change) {
     const { messageId } = position;
     const base = mergePatch(inherited, set ?? {});
@@ -110,12 +109,16 @@ export async function forkBranch(
     fork: { messages: position.shown, ...last },
     ...(shown !== null && { state: shown }),
   } as unknown as JsonObject;
+  const encoded = encodeDrafts([forked]);
   const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
     header,
-    events: encodeDrafts([forked]).events,
+    events: encoded.events,
   });
+  const child = { sessionId: source.sessionId, branchId: newBranchId };
+  const made = numberFrom(position.seq + 1, encoded);
+  await context.views.beginFork(child, made, { ref: source, state: inherited });
   return describeBranch(record);
 }
 
@@ -145,29 +148,18 @@ export async function revertBranch(context: Context, scope: Scope, request: Reve
   return describeBranch(await needBranch(context.store, ref));
 }
 
-function hasState(state: JsonObject): boolean {
-  return Object.keys(state).length > 0;
-}
-
-/** The state at the fork point, which need not be read when that is the newest position. */
+/** The state at the fork point, which need not be read unless it changed since. */
 async function inheritedState(
   context: Context,
   source: BranchRef,
-  newest: { readonly seq: number; readonly state: JsonObject },
+  newest: { readonly lastState: number; readonly state: JsonObject },
   seq: number,
 ): Promise<JsonObject> {
-  return seq === newest.seq ? newest.state : context.views.stateAt(source, seq);
+  return newest.lastState <= seq ? newest.state : context.views.stateAt(source, seq);
 }
 
-async function stateChange(
-  context: Context,
-  source: BranchRef,
-  view: BranchView,
-  position: Position,
-  choice: NonNullable<ForkRequest["state"]>,
-): Promise<JsonObject | undefined> {
-  if (choice === "fork-point") return undefined;
-  const inherited = await context.views.stateAt(source, position.seq);
-  const set = diffPatch(inherited, choice === "none" ? {} : stateOf(view));
+/** The patch from one state to another; undefined when they are the same. */
+function stateChange(inherited: JsonObject, wanted: JsonObject): JsonObject | undefined {
+  const set = diffPatch(inherited, wanted);
   return Object.keys(set).length > 0 ? set : undefined;
 }

@@ -29,7 +29,7 @@ export async function answerInteraction(
   const ref = await resolveBranch(context, scope);
   checkAnswer(answer);
   for (;;) {
-    const { view } = await context.views.load(ref);
+    const { view } = await context.views.loadForRun(ref);
     const open = view.interactions.find(({ id }) => id === interactionId);
     const now = context.clock.now();
     if (!open) throw await whyNotOpen(context, ref, interactionId);

@@ -59,6 +59,27 @@ function copyCleared({ callIds, ...cleared }: Cleared): InForce["cleared"][numbe
   return { ...cleared, callIds: [...callIds] };
 }
 
+/** The view on which a target can be resolved: as much of it as a model sees, or the whole where the target is not in that. */
+export async function loadFor(context: Context, ref: BranchRef, target: Target): Promise<BranchView> {
+  const { view } = await context.views.loadForRun(ref);
+  return isIn(view, target) ? view : (await context.views.load(ref)).view;
+}
+
+function isIn(view: BranchView, { messageId, messageIndex }: Target): boolean {
+  if (view.skipped === 0) return true;
+  if (messageIndex !== undefined || view.messages.length === 0) return false;
+  const id = messageId ?? view.messages.at(-1)!.id;
+  if (unclosedMessages(view).some((message) => message.id === id)) return true;
+  const at = heldAt(view, id);
+  return at !== undefined && !view.overlays.some((each) => isHard(each) && covers(each, { from: at, to: at + 1 }));
+}
+
+/** The position of a message in the ledger, among those that a partial view holds. */
+function heldAt({ messages, skipped }: BranchView, messageId: string): number | undefined {
+  const found = messages.findLastIndex(({ id }) => id === messageId);
+  return found < 0 ? undefined : skipped + found;
+}
+
 /** With `goBack`, a position to which the branch itself can return; a new branch can begin anywhere. */
 export async function resolvePosition(
   context: Context,
@@ -86,7 +107,7 @@ export async function resolvePosition(
   const unclosed = unclosedMessages(view);
   const place = placeOf(view, shown);
   const last = messageAt(view, place.count - 1, unclosed);
-  const message = visible![shown - 1] ?? unclosed[shown - visible!.length - 1]!;
+  const message = place.cut ? visible![shown - 1]! : last;
   const seq = await seqOf(context, ref, view, place.count - 1, last);
   const compacted = overlays.some((each) => isHard(each) && each.to <= place.count);
   const cut = { messages: place.count, shown, compacted, messageId: message.id, dangles: callsOf(message).length > 0 };
@@ -95,7 +116,7 @@ export async function resolvePosition(
 
 /** Where the ledger is cut after so many messages that people see. */
 function placeOf(view: BranchView, shown: number): ShownPlace {
-  const closed = view.shown!.length;
+  const closed = countShown(view);
   return shown <= closed ? placeShown(view, shown - 1) : { count: countLedger(view) + shown - closed };
 }
 
@@ -145,7 +166,7 @@ async function positionAt(
   { goBack = false }: { goBack?: boolean },
 ): Promise<Position> {
   if (!Number.isInteger(seq) || seq < 0 || seq > view.seq) throw refuse.notOnBranch(ref, seq, view.seq);
-  const then = await context.views.loadAt(ref, seq);
+  const then = await (goBack ? context.views.loadAt(ref, seq) : context.views.loadPlace(ref, view, seq));
   if (goBack) await checkReachable(context, ref, view, then);
   const all = allMessages(then);
   const last = unclosedTurns(then).at(-1)?.messages.at(-1) ?? all.at(-1);
@@ -153,7 +174,7 @@ async function positionAt(
   const unseen = dangles ? 1 : 0;
   const shown = countShown(then) + unclosedMessages(then).length - unseen;
   const position = {
-    ...{ seq, messages: all.length - unseen, shown, compacted: then.overlays.some(isHard), dangles },
+    ...{ seq, messages: then.skipped + all.length - unseen, shown, compacted: then.overlays.some(isHard), dangles },
     ...(last && { messageId: last.id }),
     ...(goBack && inForceOf(view, then)),
   };
@@ -178,13 +199,13 @@ async function countUpTo(context: Context, ref: BranchRef, view: BranchView, tar
   const { messageId, messageIndex } = target;
   const unclosed = unclosedMessages(view);
   if (messageId !== undefined) {
-    const known = context.views.indexOf(ref, view).messages.get(messageId);
+    const known = shownAt(context, ref, view, messageId);
     if (known !== undefined) return known + 1;
     const found = unclosed.findIndex(({ id }) => id === messageId);
-    if (found >= 0) return view.shown!.length + found + 1;
+    if (found >= 0) return countShown(view) + found + 1;
     throw await messageMissing(context, ref, view, messageId);
   }
-  const closed = view.shown!.length;
+  const closed = countShown(view);
   const total = closed + unclosed.length;
   if (messageIndex === undefined) return closed || total;
   if (!Number.isInteger(messageIndex) || messageIndex < 0 || messageIndex > total) {
@@ -193,6 +214,13 @@ async function countUpTo(context: Context, ref: BranchRef, view: BranchView, tar
     });
   }
   return messageIndex;
+}
+
+/** The index of a message among those that people see. */
+function shownAt({ views }: Context, ref: BranchRef, view: BranchView, messageId: string): number | undefined {
+  if (view.skipped === 0) return views.indexOf(ref, view).messages.get(messageId);
+  const at = heldAt(view, messageId);
+  return at === undefined ? undefined : countShown(view, at);
 }
 
 /** The last fact that belongs to the message; at the end of a complete turn, the last fact before the next turn. */
@@ -231,7 +259,11 @@ function turnOf(
   view: BranchView,
   { turnId }: Message,
 ): TurnRecord | OpenTurn | undefined {
-  return context.views.indexOf(ref, view).turns.get(turnId) ?? unclosedTurns(view).find(({ id }) => id === turnId);
+  const closed =
+    view.skipped === 0
+      ? context.views.indexOf(ref, view).turns.get(turnId)
+      : view.turns.findLast(({ id }) => id === turnId);
+  return closed ?? unclosedTurns(view).find(({ id }) => id === turnId);
 }
 
 /** The message whose calls the one at the index answers. */

@@ -51,7 +51,8 @@ export async function holdTurn<Decided extends Decision>(
     const made = decide(view);
     const decision = made instanceof Promise ? await made : made;
     const { turnId, drafts } = decision.opening;
-    checkNew(context, ref, view, drafts);
+    const checking = checkNew(context, ref, view, drafts);
+    if (checking) await checking;
     try {
       const { claim, facts } = await appendClaiming(context, ref, view, drafts, {
         expectedSeq: expected.expectedSeq,
@@ -68,7 +69,7 @@ export async function holdTurn<Decided extends Decision>(
 }
 
 async function loadToAppend({ views }: Context, ref: BranchRef): Promise<{ view: BranchView; expected: Expected }> {
-  const { view } = await views.load(ref);
+  const { view } = await views.loadForRun(ref);
   return { view, expected: { expectedSeq: view.seq } };
 }
 

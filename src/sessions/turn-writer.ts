@@ -102,7 +102,7 @@ export class HeldTurn implements TurnWriter {
   async view(): Promise<BranchView> {
     const cached = this.#cachedView();
     if (cached) return cached;
-    const { view } = await this.#context.views.load(this.ref);
+    const { view } = await this.#context.views.loadForRun(this.ref);
     if (!this.#closed) this.#hold(this.#context.clock.now() + defaultLeaseMs);
     return view;
   }
@@ -190,7 +190,7 @@ export class HeldTurn implements TurnWriter {
   /** Others answer meanwhile, and which questions are open stands in the header: such an append is held to what it saw. */
   async #appendOnNewest(drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
     for (;;) {
-      const { view } = await this.#context.views.load(this.ref);
+      const { view } = await this.#context.views.loadForRun(this.ref);
       try {
         return await this.#appendOn(view, drafts, { ...options, expectedSeq: view.seq });
       } catch (error) {
@@ -201,7 +201,8 @@ export class HeldTurn implements TurnWriter {
 
   async #appendOn(view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
     if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, this.claim.epoch);
-    checkNew(this.#context, this.ref, view, drafts);
+    const checking = checkNew(this.#context, this.ref, view, drafts);
+    if (checking) await checking;
     return (await this.#context.views.append(this.ref, view, drafts, options)).facts;
   }
 
@@ -213,11 +214,26 @@ export class HeldTurn implements TurnWriter {
 /** `header` has keys of the branch's row beside those that the facts change. */
 type Writing = { readonly release?: true; readonly header?: JsonObject };
 
-/** Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. */
-export function checkNew({ views }: Context, ref: BranchRef, view: BranchView, drafts: readonly Draft[]): void {
-  if (!view.fork) return;
-  for (const { type, id } of drafts) {
-    const at = type === "message.added" ? views.indexOf(ref, view).ledger.get(id) : undefined;
-    if (at !== undefined && at < view.fork.messages) throw refuse.eventConflict(ref, id);
-  }
+/**
+ * Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. A promise only
+ * when all messages have to be looked at and some are not held.
+ */
+export function checkNew(
+  { views, ids }: Context,
+  ref: BranchRef,
+  view: BranchView,
+  drafts: readonly Draft[],
+): Promise<void> | undefined {
+  // All of them are taken, wherever they go: from then on another branch may have them.
+  const given = drafts.filter(({ type, id }) => type === "message.added" && !ids.take(id));
+  const { fork } = view;
+  if (!fork || given.length === 0) return undefined;
+  const refuseKnown = (whole: BranchView) => {
+    const { ledger } = views.indexOf(ref, whole);
+    for (const { id } of given)
+      if ((ledger.get(id) ?? fork.messages) < fork.messages) throw refuse.eventConflict(ref, id);
+  };
+  if (view.skipped > 0) return views.load(ref).then((loaded) => refuseKnown(loaded.view));
+  refuseKnown(view);
+  return undefined;
 }

@@ -10,6 +10,7 @@ import { BoughError } from "../base/errors.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import { messagesAdded, stateChanged, turnCommitted } from "../events/drafts.ts";
 import type { Fact, NewMessage } from "../events/index.ts";
+import type { BranchView } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
@@ -58,19 +59,21 @@ export async function appendTurn(
   checkOptions("The options of appendTurn", close, appendTurnKeys);
   const ref = await resolveBranch(context, scope);
   const turnId = context.ids.next();
-  const written = await whileFree(context, ref, (view) => {
+  const append = async (view: BranchView) => {
     const { drafts: opening } = draftOpening(context, view, { ...close, turnId, input: [] });
     const drafts = [...opening, ...messagesAdded(context, turnId, messages)];
-    checkNew(context, ref, view, drafts);
+    await checkNew(context, ref, view, drafts);
     return [...drafts, ...stateChanged(context, turnId, close.state), turnCommitted(context, turnId, close)];
-  });
+  };
+  const written = await whileFree(context, ref, append, { part: true });
   return { turnId, facts: written?.facts ?? [] };
 }
 
 /** Commits the complete turns that wait on the branch and returns their ids; an empty list when none waits. */
 export async function saveBranch(context: Context, scope: Scope): Promise<readonly string[]> {
   const ref = await resolveBranch(context, scope);
-  const written = await whileFree(context, ref, (view) => view.staged.map(({ id }) => turnCommitted(context, id)));
+  const commit = (view: BranchView) => view.staged.map(({ id }) => turnCommitted(context, id));
+  const written = await whileFree(context, ref, commit, { part: true });
   return (written?.facts ?? []).flatMap((fact) => (fact.type === "turn.committed" ? [fact.turnId] : []));
 }
 

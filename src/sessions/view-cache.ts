@@ -3,14 +3,25 @@
 //   ViewCache-2. A view in use is never evicted: one whose branch a turn of this process holds, or that is being loaded.
 //   ViewCache-3. Of three views drawn at random the least recently used is evicted. Strict LRU would miss every time when slightly
 //       more branches than fit are used in turn.
+//   ViewCache-4. What views share is counted once, whole, until the last of them is removed: a fork's view points at its parent's
+//       messages. So the sum is never less than what is kept. It may be more, when only a fork of the beginning is left.
 
 import { BoughError } from "../base/errors.ts";
 import { nodeModule } from "../base/node.ts";
 
+/** What several views hold together. */
+interface Share {
+  readonly bytes: number;
+  /** How many views that are kept hold it. */
+  holders: number;
+}
+
 /** A view's place in the cache. */
 export interface Slot {
-  /** What it takes, roughly. */
+  /** What it takes by itself, roughly. */
   bytes: number;
+  /** What it holds together with others (ViewCache-4). */
+  shares: readonly Share[];
   usedAt: number;
   /** Until then a turn holds its branch (ViewCache-2). */
   heldUntil: number;
@@ -22,6 +33,8 @@ export interface Slot {
 
 const mostByDefault = 256 * 1024 * 1024;
 const drawn = 3;
+/** Less than this is not shared but counted for each: a share for every turn between two forks would cost more than it says. */
+const leastShared = 64 * 1024;
 /** How often a victim is drawn when all that were drawn are in use; the next growth tries again. */
 const draws = 16;
 
@@ -62,6 +75,7 @@ export class ViewCache {
     slot.at = this.#slots.length;
     this.#slots.push(slot);
     this.#bytes += slot.bytes;
+    for (const share of slot.shares) if (share.holders++ === 0) this.#bytes += share.bytes;
   }
 
   remove(slot: Slot): void {
@@ -73,6 +87,20 @@ export class ViewCache {
     }
     slot.at = -1;
     this.#bytes -= slot.bytes;
+    for (const share of slot.shares) if (--share.holders === 0) this.#bytes -= share.bytes;
+  }
+
+  /** Has a slot that is not kept yet hold what another one holds (ViewCache-4). */
+  share(from: Slot, to: Slot): void {
+    if (from.bytes >= leastShared) {
+      const isKept = from.at >= 0;
+      const share: Share = { bytes: from.bytes, holders: isKept ? 1 : 0 };
+      if (isKept) this.#bytes += share.bytes;
+      from.shares = [...from.shares, share];
+      this.resize(from, 0);
+    }
+    to.bytes += from.bytes;
+    to.shares = from.shares;
   }
 
   resize(slot: Slot, bytes: number): void {

@@ -5,10 +5,14 @@
 //   Views-3. Segments are derived: a missing, foreign or unfitting one costs time, never correctness.
 //   Views-4. Arrays in a view are appended to or replaced, never shortened in place; a slice taken by length stays true.
 //   Views-5. A fact appended here is folded once, on a copy of its view; the view has it once the store has acknowledged it.
+//   Views-6. A view for a run may hold only what a model sees (`skipped`). What needs more is answered with the whole view, and a
+//            fact that can't be folded leaves the view as it was.
+//   Views-7. A fork's view is made of its parent's while that is cached, and is what its log would give.
 
 import type { Clock } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
 import { KeyedMutex } from "../base/mutex.ts";
-import type { Draft, Fact, UnknownFact } from "../events/index.ts";
+import type { Draft, Fact } from "../events/index.ts";
 import {
   type AppendOptions,
   type BranchRecord,
@@ -19,50 +23,29 @@ import {
   type Store,
 } from "../log/index.ts";
 import { encodeDrafts, type Facts, type Journal, numberFrom, type Written } from "../log/journal.ts";
-import { type Ahead, adopt, foldAhead, type RowHeader } from "../projection/header.ts";
-import { type BranchView, emptyView, fold } from "../projection/index.ts";
-import {
-  canSeal,
-  cutSegment,
-  joinSegments,
-  nothingSealed,
-  type Piece,
-  parseHead,
-  parseSegment,
-  type Sealed,
-  stillSealed,
-} from "../projection/segment.ts";
-import { stateOf } from "../projection/view.ts";
+import { type Ahead, adopt, foldAhead, foldNext, isCurrent, type RowHeader } from "../projection/header.ts";
+import { type BranchView, emptyView } from "../projection/index.ts";
+import { stillSealed, visibleFrom } from "../projection/segment.ts";
+import { PartialView } from "../projection/view.ts";
+import { forkOf, pagesAfter, readEarlier, readState } from "./earlier.ts";
 import { indexView, type MessageIndex } from "./message-index.ts";
+import { Pieces } from "./pieces.ts";
+import { type Cuttable, cut, isCutDue } from "./sealing.ts";
 import { type Slot, ViewCache } from "./view-cache.ts";
 
-/**
- * A segment is cut when this many messages, or this much text, came since the last: what lies behind the newest one is
- * folded fact by fact, which takes many times as long. The first waits longer, because most branches stay short.
- */
-const firstSealMessages = 1024;
-const sealMessages = 512;
-const sealBytes = 1024 * 1024;
-const pageSize = 2000;
 /** What a view and each fact in it take besides their text, roughly. */
 const viewBytes = 4096;
 const factBytes = 512;
+/** What a message takes that another view holds already. */
+const pointerBytes = 8;
 
-interface Entry extends Slot {
+interface Entry extends Slot, Cuttable {
   /** The first own fact of its branch; absent for a view that is not cached. */
   readonly born: string | undefined;
-  readonly view: BranchView;
-  /** The pieces of the view that are stored, oldest first. */
-  sealed: Sealed[];
-  /** Text folded since the last cut: what a cold load would have to fold. */
-  unsealed: number;
-  /** The id of the last fact folded. */
-  lastId: string;
   index: MessageIndex | undefined;
 }
 
-/** A piece with the size of its text. */
-type SizedPiece = Piece & { readonly size: number };
+const nothingFolded = () => ({ view: emptyView(), sealed: [], lastId: "", size: 0, behind: undefined });
 
 /** Holds an append to the view it was decided on. */
 export type Expected = Pick<AppendOptions, "expectedSeq" | "expectedHeader">;
@@ -86,6 +69,7 @@ export class Views {
   readonly cache: ViewCache;
   readonly #store: Store;
   readonly #journal: Journal;
+  readonly #pieces: Pieces;
   readonly #clock: Pick<Clock, "now">;
   readonly #entries = new Map<string, Entry>();
   readonly #loading = new KeyedMutex();
@@ -94,6 +78,7 @@ export class Views {
   constructor({ store, journal, clock, cache = new ViewCache() }: ViewsOptions) {
     this.#store = store;
     this.#journal = journal;
+    this.#pieces = new Pieces(store, journal);
     this.#clock = clock;
     this.cache = cache;
     journal.onWritten((ref, written, ahead) => this.extend(ref, written, ahead as Ahead | undefined));
@@ -101,10 +86,19 @@ export class Views {
 
   /** The branch as it is now. */
   load(ref: BranchRef): Promise<Loaded> {
+    return this.#load(ref, { part: false });
+  }
+
+  /** The same, but what is not cached is read only as far as a model sees it: for what works on the newest turn (Views-6). */
+  loadForRun(ref: BranchRef): Promise<Loaded> {
+    return this.#load(ref, { part: true });
+  }
+
+  #load(ref: BranchRef, { part }: { part: boolean }): Promise<Loaded> {
     const key = branchKey(ref);
     return this.#loading.run(key, async () => {
       const record = await needBranch(this.#store, ref);
-      const entry = (await this.#cached(key, ref, record)) ?? (await this.#fresh(key, ref, record));
+      const entry = (await this.#cached(key, ref, record, part)) ?? (await this.#fresh(key, ref, record, part));
       this.#keep(key, entry);
       return { record, view: entry.view };
     });
@@ -131,16 +125,46 @@ export class Views {
   /** Appends drafts that were decided on this view, with what they change in the header of the branch's row (Views-5). */
   append(ref: BranchRef, view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<Written> {
     const encoding = encodeDrafts(drafts);
-    const ahead = foldAhead(view, numberFrom(view.seq + 1, encoding).facts);
-    const header = options.header ? { ...ahead.patch, ...options.header } : ahead.patch;
-    return this.#journal.write(ref, encoding, { ...options, header }, ahead);
+    const write = (on: BranchView) => {
+      const ahead = foldAhead(on, numberFrom(on.seq + 1, encoding).facts);
+      const header = options.header ? { ...ahead.patch, ...options.header } : ahead.patch;
+      return this.#journal.write(ref, encoding, { ...options, header }, ahead);
+    };
+    try {
+      return write(view);
+    } catch (error) {
+      // Views-6.
+      if (!(error instanceof PartialView)) throw error;
+      return this.load(ref).then((loaded) => write(loaded.view));
+    }
   }
 
   /** Takes in a branch that was just made here with these facts, so that its first turn need not ask the store for it. */
   begin(ref: BranchRef, made: Facts): void {
     const key = branchKey(ref);
-    const entry = this.#entry(key, made.facts[0]!.id, { view: emptyView(), sealed: [], lastId: "", size: 0 });
+    const entry = this.#entry(key, made.facts[0]!.id, nothingFolded());
     this.#foldInto(entry, made);
+    this.#keep(key, entry);
+  }
+
+  /**
+   * Takes in a fork that was just made here, from its parent's view and with the state that the parent had there (Views-7). When
+   * that view is gone or can't tell, the fork is loaded from the log like any other branch.
+   */
+  async beginFork(ref: BranchRef, made: Facts, parent: { ref: BranchRef; state: JsonObject }): Promise<void> {
+    const key = branchKey(ref);
+    const from = this.#entries.get(branchKey(parent.ref));
+    const forked = made.facts[0] as Fact<"branch.forked">;
+    // The fork is made, whether or not its parent can be read just now.
+    const view = from && (await forkOf(this.#journal, from.view, forked, parent).catch(() => undefined));
+    if (!view || this.#entries.has(key)) return;
+    const unchanged = sharedWith(from.view, view);
+    const sealed = stillSealed(from.sealed, unchanged).filter(({ to }) => to <= forked.from.seq);
+    const entry = this.#entry(key, forked.id, { view, sealed, lastId: forked.id, size: made.size });
+    const isNewest = sealed.length === from.sealed.length;
+    Object.assign(entry, isNewest && { unsealed: from.unsealed + made.size, sealedFrom: from.sealedFrom });
+    this.cache.resize(entry, viewBytes + made.size + (view.messages.length + view.turns.length) * pointerBytes);
+    this.cache.share(from, entry);
     this.#keep(key, entry);
   }
 
@@ -152,20 +176,23 @@ export class Views {
 
   /** The branch as it was at a position, folded for the caller alone. */
   async loadAt(ref: BranchRef, seq: number): Promise<BranchView> {
-    return (await this.#cold(branchKey(ref), ref, seq, undefined)).view;
+    return (await this.#cold(branchKey(ref), ref, seq, { part: false })).view;
+  }
+
+  /**
+   * The messages, turns and compactions as they were at a position, for the caller alone: from a view that goes on behind it, or
+   * as far as a model saw them then, but at least the last (Views-6).
+   */
+  async loadPlace(ref: BranchRef, view: BranchView, seq: number): Promise<BranchView> {
+    const isTold = view.lastOverlay <= seq;
+    const made = isTold ? await readEarlier(this.#journal, ref, view, seq) : undefined;
+    const then = made ?? (await this.#cold(branchKey(ref), ref, seq, { part: true })).view;
+    return then.skipped > 0 && then.messages.length === 0 ? this.loadAt(ref, seq) : then;
   }
 
   /** The branch-scoped state at a position, without loading the messages before the newest segment. */
   async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
-    const segment = await this.#store.segments?.get(ref, seq);
-    const piece = segment && parseHead(segment.lines);
-    const behind = piece && (await this.#behind(ref, piece, seq));
-    const rest = behind && { ...piece.rest, overlays: [], cleared: [] };
-    const view: BranchView = { ...emptyView(), ...rest };
-    for await (const { facts } of this.#pages(ref, view, seq, behind)) {
-      for (const fact of facts) if (fact.seq > view.seq) foldState(view, fact);
-    }
-    return stateOf(view);
+    return readState(this.#journal, ref, seq, await this.#pieces.head(ref, seq));
   }
 
   /** The index of a loaded branch; built when first asked for, then extended. */
@@ -194,26 +221,58 @@ export class Views {
     await Promise.all(this.#sealing);
   }
 
-  async #cached(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry | undefined> {
+  async #cached(key: string, ref: BranchRef, record: BranchRecord, part: boolean): Promise<Entry | undefined> {
     const entry = this.#entries.get(key);
     if (!entry || entry.born !== bornOf(record) || entry.view.seq > record.seq) return undefined;
-    for await (const page of this.#pages(ref, entry.view, record.seq)) this.#foldInto(entry, page);
+    if (!part && !(await this.#complete(ref, entry))) return undefined;
+    if (!(await this.#catchUp(ref, entry, record.seq))) {
+      // Views-6: what is new looks back further than the view does.
+      if (!(await this.#complete(ref, entry))) return undefined;
+      await this.#catchUp(ref, entry, record.seq);
+    }
     this.#seal(ref, entry);
     return entry;
   }
 
-  async #fresh(key: string, ref: BranchRef, record: BranchRecord): Promise<Entry> {
+  /** Folds what the log has, up to a position; false when the view does not hold enough for it. */
+  async #catchUp(ref: BranchRef, entry: Entry, seq: number, first?: Facts): Promise<boolean> {
+    try {
+      for await (const page of pagesAfter(this.#journal, ref, entry.view, seq, first)) this.#foldInto(entry, page);
+      return true;
+    } catch (error) {
+      if (error instanceof PartialView) return false;
+      throw error;
+    }
+  }
+
+  /** Makes a view whole that holds only a part; false when its pieces are not there any more. */
+  async #complete(ref: BranchRef, entry: Entry): Promise<boolean> {
+    const { view } = entry;
+    const { skipped } = view;
+    if (skipped === 0) return true;
+    const size = await this.#pieces.complete(ref, view, entry.sealed);
+    if (size === undefined) return false;
+    this.cache.resize(entry, entry.bytes + size + skipped * factBytes);
+    return true;
+  }
+
+  async #fresh(key: string, ref: BranchRef, record: BranchRecord, part: boolean): Promise<Entry> {
     this.forget(ref);
-    const entry = await this.#cold(key, ref, record.seq, bornOf(record));
+    const entry = await this.#cold(key, ref, record.seq, { born: bornOf(record), part });
     this.#seal(ref, entry);
     return entry;
   }
 
-  async #cold(key: string, ref: BranchRef, seq: number, born: string | undefined): Promise<Entry> {
-    const found = await this.#fromSegments(ref, seq);
-    const entry = this.#entry(key, born, found ?? { view: emptyView(), sealed: [], lastId: "", size: 0 });
-    for await (const page of this.#pages(ref, entry.view, seq, found?.behind)) this.#foldInto(entry, page);
-    return entry;
+  async #cold(
+    key: string,
+    ref: BranchRef,
+    seq: number,
+    { born, part }: { born?: string; part: boolean },
+  ): Promise<Entry> {
+    const found = (await this.#pieces.join(ref, seq, { part })) ?? nothingFolded();
+    const entry = this.#entry(key, born, found);
+    if (await this.#catchUp(ref, entry, seq, found.behind)) return entry;
+    return this.#cold(key, ref, seq, { ...(born !== undefined && { born }), part: false });
   }
 
   #entry(
@@ -227,8 +286,10 @@ export class Views {
       sealed,
       lastId,
       unsealed: 0,
+      sealedFrom: sealed.length > 0 ? visibleFrom(view) : 0,
       index: undefined,
       bytes: viewBytes + size + view.messages.length * factBytes,
+      shares: [],
       usedAt: 0,
       heldUntil: 0,
       at: -1,
@@ -240,70 +301,17 @@ export class Views {
     return entry;
   }
 
-  async #fromSegments(ref: BranchRef, seq: number) {
-    const newest = await this.#pieceAt(ref, seq);
-    const behind = newest && (await this.#behind(ref, newest, seq));
-    const pieces = behind && (await this.#piecesBefore(ref, newest));
-    const joined = pieces && joinSegments([...pieces, newest]);
-    if (!joined) return undefined;
-    const size = [...pieces, newest].reduce((sum, piece) => sum + piece.size, 0);
-    return { ...joined, lastId: newest.id, behind, size };
-  }
-
-  /** All pieces before this one, oldest first; undefined when one is missing. */
-  async #piecesBefore(ref: BranchRef, { before, rest }: Piece): Promise<SizedPiece[] | undefined> {
-    const pieces: SizedPiece[] = [];
-    let asked = new Map<number, SizedPiece | undefined>();
-    for (let [left, below] = [before, rest.seq]; left.length > 0; ) {
-      const { to } = left.at(-1)!;
-      if (!asked.has(to)) asked = await this.#piecesAt(ref, left);
-      const piece = asked.get(to);
-      // Views-3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
-      if (!piece || to >= below) return undefined;
-      pieces.push(piece);
-      [left, below] = [piece.before, piece.rest.seq];
-    }
-    return pieces.reverse();
-  }
-
-  async #pieceAt(ref: BranchRef, at: number): Promise<SizedPiece | undefined> {
-    const segment = at > 0 ? await this.#store.segments?.get(ref, at) : undefined;
-    const piece = segment && parseSegment(segment.lines);
-    return piece && { ...piece, size: segment.lines.reduce((sum, line) => sum + line.length, 0) };
-  }
-
-  /** All at once: a store may answer what is asked for together in one go. */
-  async #piecesAt(ref: BranchRef, sealed: readonly Sealed[]): Promise<Map<number, SizedPiece | undefined>> {
-    return new Map(await Promise.all(sealed.map(async ({ to }) => [to, await this.#pieceAt(ref, to)] as const)));
-  }
-
-  /**
-   * The log from the fact at which the piece was cut, as far as a page goes. Views-3: undefined when the piece was not cut from
-   * this log, but from one that had the branch's id before.
-   */
-  async #behind(ref: BranchRef, { id, rest }: Pick<Piece, "id" | "rest">, to: number): Promise<Facts | undefined> {
-    const page = await this.#journal.read(ref, { after: rest.seq - 1, before: to + 1, limit: pageSize });
-    return page.facts[0]?.id === id ? page : undefined;
-  }
-
-  /**
-   * What the log has after the view, up to `seq`, and `first` what was read of it already; the view is expected to grow as
-   * pages are folded.
-   */
-  async *#pages(ref: BranchRef, view: BranchView, seq: number, first?: Facts): AsyncGenerator<Facts> {
-    if (first) yield first;
-    while (view.seq < seq) {
-      const page = await this.#journal.read(ref, { after: view.seq, before: seq + 1, limit: pageSize });
-      if (page.facts.length === 0) throw refuse.notOnBranch(ref, seq, view.seq);
-      yield page;
-    }
-  }
-
   /** Takes in facts that were just written; only a cached view that ends where they begin needs them. */
   extend(ref: BranchRef, written: Facts, ahead?: Ahead): void {
     const entry = this.#entries.get(branchKey(ref));
     if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
-    this.#foldInto(entry, written, ahead?.view === entry.view && ahead.seq === entry.view.seq ? ahead : undefined);
+    try {
+      this.#foldInto(entry, written, ahead && isCurrent(ahead, entry) ? ahead : undefined);
+    } catch (error) {
+      // Views-6: it stays behind until it is loaded.
+      if (error instanceof PartialView) return;
+      throw error;
+    }
     this.#seal(ref, entry);
     this.cache.evict(this.#clock.now(), entry);
   }
@@ -315,7 +323,7 @@ export class Views {
       if (fact.seq <= entry.view.seq) continue;
       const { messages, turns } = entry.view;
       if (ahead) adopt(ahead);
-      else fold(entry.view, fact);
+      else foldNext(entry.view, fact);
       entry.lastId = fact.id;
       this.#checkRewrite(entry, { messages, turns });
     }
@@ -327,8 +335,7 @@ export class Views {
   #checkRewrite(entry: Entry, before: Pick<BranchView, "messages" | "turns">): void {
     const { messages, turns } = entry.view;
     if (messages === before.messages && turns === before.turns) return;
-    const unchanged = { messages: sharedStart(before.messages, messages), turns: sharedStart(before.turns, turns) };
-    entry.sealed = stillSealed(entry.sealed, unchanged);
+    entry.sealed = stillSealed(entry.sealed, sharedWith(before, entry.view));
     entry.index = undefined;
     // What went is taken for as large as what stays; a cold load measures anew.
     const left = before.messages.length > 0 ? Math.min(1, messages.length / before.messages.length) : 1;
@@ -336,23 +343,20 @@ export class Views {
   }
 
   #seal(ref: BranchRef, entry: Entry): void {
-    const { view } = entry;
     const { segments } = this.#store;
-    const before = entry.sealed.at(-1) ?? nothingSealed;
-    const least = before === nothingSealed ? firstSealMessages : sealMessages;
-    const enough = view.messages.length - before.messages >= least || entry.unsealed >= sealBytes;
-    if (!enough || view.turns.length === before.turns || !canSeal(view) || !segments) return;
-    const lines = cutSegment(view, entry.sealed, entry.lastId);
-    const { length: messages } = view.messages;
-    const { length: turns } = view.turns;
-    entry.sealed = [...entry.sealed, { to: view.seq, id: entry.lastId, messages, turns }];
-    entry.unsealed = 0;
-    // Views-3: nothing waits for a segment; one that can't be written only makes a later cold load slower.
-    const writing: Promise<void> = segments
-      .save(ref, { to: view.seq, lines })
-      .catch(() => {})
-      .finally(() => this.#sealing.delete(writing));
-    this.#sealing.add(writing);
+    if (!segments || !isCutDue(entry)) return;
+    const lines = cut(entry);
+    // What is to be cut is not all there.
+    this.#await(lines ? segments.save(ref, { to: entry.view.seq, lines }) : this.load(ref));
+  }
+
+  /** Views-3: nothing waits for a segment; one that can't be written only makes a later cold load slower. */
+  #await(work: Promise<unknown>): void {
+    const ended: Promise<void> = work.then(
+      () => void this.#sealing.delete(ended),
+      () => void this.#sealing.delete(ended),
+    );
+    this.#sealing.add(ended);
   }
 
   /** Keeps it as the one used last, and lets others go when there is too much. */
@@ -367,11 +371,15 @@ export class Views {
   }
 }
 
-/** Compactions need messages that are not here, and change no state. */
-function foldState(view: BranchView, fact: Fact | UnknownFact): void {
-  const isCut = fact.type === "branch.reverted" || fact.type === "branch.forked";
-  if (fact.type.startsWith("history.")) view.seq = fact.seq;
-  else fold(view, isCut ? { ...fact, overlays: undefined, cleared: undefined } : fact);
+/** How much of a view another one begins with, which does not hold more of it. */
+function sharedWith(
+  before: Pick<BranchView, "messages" | "turns">,
+  { messages, turns, skipped, skippedTurns }: BranchView,
+): { messages: number; turns: number } {
+  return {
+    messages: skipped + sharedStart(before.messages, messages),
+    turns: skippedTurns + sharedStart(before.turns, turns),
+  };
 }
 
 /** How many items the arrays have in common, from the first on. */

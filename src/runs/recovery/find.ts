@@ -80,7 +80,7 @@ function raise(error: unknown): never {
 
 /** The branch's open turn, whether or not a run is active on it. */
 export async function describeOpen(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
-  const { view } = await context.views.load(ref);
+  const { view } = await context.views.loadForRun(ref);
   const { open } = view;
   if (!open) return undefined;
   const { runId, agentId } = open.runs.at(-1)!;

@@ -133,7 +133,7 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   const before = await turn.view();
   await giveBack(turn, reason);
   // Another process that answered until now has found the branch held, and leaves the rest to this run.
-  const { interactions } = await turn.context.views.load(held.ref).then(
+  const { interactions } = await turn.context.views.loadForRun(held.ref).then(
     ({ view }) => view,
     () => before,
   );

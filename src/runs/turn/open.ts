@@ -99,7 +99,7 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
   const { context, ref, runId, agentId, planFor } = request;
   const { open } = view;
   if (!open) {
-    const cut = cutTurn(view);
+    const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
     const plan = await planFor(await readRequest(context, ref, cut));
     return begin(request, view, { plan, state: bagOf(request, view, plan), messages: [] });
@@ -162,7 +162,7 @@ interface Rewritten {
 function rewriter({ ref, signal }: OpenRequest, plan: RunPlan) {
   let made: { ground: string; rewritten: Rewritten } | undefined;
   return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
-    const ground = JSON.stringify([view.turns.length, view.staged.length, view.open?.id]);
+    const ground = JSON.stringify([view.skippedTurns + view.turns.length, view.staged.length, view.open?.id]);
     if (made?.ground === ground) return made.rewritten;
     const context: TurnContext = { ...ref, ...askedBy(plan), agent: plan.stamp, signal, state, input };
     const refusal = await plan.pipeline.beforeTurn?.(context).then(nothing, (cause: unknown) => ({ cause }));
@@ -174,6 +174,12 @@ function rewriter({ ref, signal }: OpenRequest, plan: RunPlan) {
 }
 
 function nothing(): undefined {}
+
+/** The view with the newest message and turn, which one that holds what a model sees may not have. */
+async function withNewest({ views }: Context, ref: BranchRef, view: BranchView): Promise<BranchView> {
+  const isHeld = view.skipped === 0 || (view.messages.length > 0 && view.turns.length > 0);
+  return isHeld ? view : (await views.load(ref)).view;
+}
 
 /** The turn that a fork or a revert cut and the branch ends with: a run without input goes on from it. */
 function cutTurn({ turns, messages }: BranchView): TurnRecord | undefined {
