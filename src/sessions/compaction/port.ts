@@ -63,5 +63,7 @@ export interface CompactionStrategy {
   readonly name: string;
   /** How many of the newest turns the strategy wants to stay as they are, when the caller says nothing. */
   readonly keepTurns?: number;
+  /** It asks a model, so it needs an agent. */
+  readonly needsModel?: true;
   compact(input: StrategyInput): Promise<StrategyOutput>;
 }
