@@ -3,6 +3,8 @@
 import { describe } from "vitest";
 import { branchCases } from "./branches.cases.ts";
 import { checkpointCases } from "./checkpoints.cases.ts";
+import { compactedCases } from "./compacted.cases.ts";
+import { compactingCases } from "./compacting.cases.ts";
 import { compactionCases } from "./compaction.cases.ts";
 import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
@@ -37,6 +39,8 @@ export function describeSessions(place: Place): void {
     checkpointCases(test);
     contentCases(test);
     compactionCases(test);
+    compactingCases(test);
+    compactedCases(test);
     overlayCases(test);
     logCases(test);
     viewCases(test);
