@@ -201,7 +201,7 @@ export function compactingCases(test: Case): void {
       await refused(sessions.compact(main, { keep: { turns: 1 }, strategy: always }), "sequence_conflict");
       expect(pins).toEqual([]);
       const reverting = async () => {
-        if (asked++ === 2) await elsewhere.revertBranch(main, { to: "a3" });
+        if (asked++ === 2) await elsewhere.revertBranch(main, { to: "q3" });
         return sum();
       };
       expect(await sessions.compact(main, { keep: { turns: 1 }, strategy: reverting })).toMatchObject({ last: "a2" });

@@ -16,6 +16,7 @@ import { objectCases } from "./objects.cases.ts";
 import { overlayCases } from "./overlays.cases.ts";
 import { ownershipCases } from "./ownership.cases.ts";
 import { propertyCases } from "./property.cases.ts";
+import { restoreCases } from "./restoring.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
 import { stagedCases } from "./staged.cases.ts";
@@ -46,5 +47,6 @@ export function describeSessions(place: Place): void {
     viewCases(test);
     longCases(test);
     propertyCases(place);
+    restoreCases(place);
   });
 }
