@@ -235,6 +235,18 @@ export function isHard({ retention }: Pick<Overlay, "retention">): boolean {
   return retention === "hard";
 }
 
+/** What those see at positions from … to-1 who see the difference that a compaction makes: models, or people. */
+export function seenIn(
+  view: BranchView,
+  { from, to }: { from: number; to: number },
+  by: "models" | "people",
+): readonly Message[] {
+  const unclosed = unclosedMessages(view);
+  return by === "models"
+    ? renderWindow(view, from, to, unclosed)
+    : render(view, view.overlays.filter(isHard), from, to, unclosed);
+}
+
 /** What is visible at positions from … to-1 under the overlays given. */
 function render(
   view: BranchView,
@@ -297,7 +309,7 @@ function countAll(view: BranchView): number {
 }
 
 /** Overlay-2. */
-function alignRange(view: BranchView, { from, to }: { from: number; to: number }): { from: number; to: number } {
+export function alignRange(view: BranchView, { from, to }: { from: number; to: number }): { from: number; to: number } {
   const total = countAll(view);
   // Where a partial view begins, an overlay ends: that is no place between a call and its results.
   const isBoundary = (position: number) => position === 0 || position === view.skipped || position >= total;

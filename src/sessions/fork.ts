@@ -14,20 +14,31 @@ import type { ForkRequest, RevertPoint } from "../wire/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
 import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
+import type { Compactor } from "./compaction/compact.ts";
+import { checkForkCompaction, compactFork, type ForkCompaction } from "./compaction/fork.ts";
+import { withPins } from "./compaction/pins.ts";
 import type { Context, Scope } from "./context.ts";
 import { newOwnership } from "./ownership.ts";
-import { loadFor, resolvePosition, type Target } from "./position.ts";
+import { loadFor, type Position, resolvePosition, type Target } from "./position.ts";
 import { needBranch } from "./views.ts";
 
-export type { ForkRequest };
+export type { ForkCompaction, ForkRequest };
 
-/** A fork that may work for another branch. */
-export interface OwnedForkRequest extends ForkRequest, Ownership {}
+/** A fork that may work for another branch, and may be given a strategy of this process. */
+export interface OwnedForkRequest extends Omit<ForkRequest, "compaction">, Ownership {
+  readonly compaction?: ForkCompaction;
+}
+
+/** What an agent adds to forks. */
+export interface ForkHooks {
+  readonly change?: ForkChange;
+  readonly compactor?: Compactor;
+}
 
 const forkBranchKeys = optionTable<OwnedForkRequest>({
   ...{ name: anything, description: anything, tags: anything, metadata: anything },
   ...{ from: anything, fromMessageIndex: anything, fromSeq: anything, newBranchId: anything },
-  ...{ owner: anything, visibility: anything },
+  ...{ owner: anything, visibility: anything, compaction: anything },
   state: oneOf("fork-point", "current", "none"),
 });
 
@@ -59,25 +70,28 @@ export async function forkBranch(
   context: Context,
   scope: Scope,
   request: OwnedForkRequest,
-  change?: ForkChange,
+  { change, compactor = {} }: ForkHooks = {},
 ): Promise<BranchInfo> {
   checkOptions("The options of forkBranch", request, forkBranchKeys);
   const source = await resolveBranch(context, scope);
-  const { newBranchId = context.ids.next(), state = "fork-point" } = request;
+  const { newBranchId = context.ids.next(), state = "fork-point", compaction = "inherit" } = request;
+  checkForkCompaction(compaction);
   checkId(newBranchId, "branch");
   let details = newDetails({ name: newBranchId, ...request });
   const ownership = newOwnership(request);
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
   const view = await loadFor(context, source, target);
-  const newest = { lastState: view.lastState, state: stateOf(view) };
-  const position = await resolvePosition(context, source, view, target);
+  const newest = { lastState: view.lastState, lastOverlay: view.lastOverlay, state: stateOf(view) };
+  const found = await resolvePosition(context, source, view, target);
+  const position = compaction === "none" && newest.lastOverlay > 0 ? withoutCompactions(found) : found;
   const inherited = await inheritedState(context, source, newest, position.seq);
-  let set = stateChange(inherited, state === "current" ? stateOf(view) : state === "none" ? {} : inherited);
+  const atForkPoint = seq === undefined ? withPins(inherited, newest.state, position.messages) : inherited;
+  let set = changed(inherited, state === "current" ? newest.state : state === "none" ? {} : atForkPoint);
   if (change) {
     const { messageId } = position;
     const base = mergePatch(inherited, set ?? {});
-    const changed = await change({
+    const asked = await change({
       sessionId: source.sessionId,
       sourceBranchId: source.branchId,
       newBranchId,
@@ -85,8 +99,8 @@ export async function forkBranch(
       metadata: details.metadata ?? {},
       state: base,
     });
-    details = newDetails({ ...details, metadata: changed.metadata });
-    if (Object.keys(changed.state).length > 0) set = { ...set, ...changed.state };
+    details = newDetails({ ...details, metadata: asked.metadata });
+    if (hasState(asked.state)) set = { ...set, ...asked.state };
   }
   const last = position.messageId && { messageId: position.messageId };
   const forked = branchForked(context, {
@@ -99,6 +113,8 @@ export async function forkBranch(
     ...details,
     ...ownership,
   });
+  const own =
+    typeof compaction === "string" ? undefined : await compactFork(context, source, forked, compaction, compactor);
   const shown = shownState(mergePatch(inherited, set ?? {}));
   const header = {
     ...details,
@@ -106,10 +122,11 @@ export async function forkBranch(
     messages: position.shown + (position.dangles ? 1 : 0),
     ...(position.compacted && { compacted: true }),
     born: forked.id,
-    fork: { messages: position.shown, ...last },
+    fork: { messages: found.shown, ...last },
     ...(shown !== null && { state: shown }),
+    ...own?.header,
   } as unknown as JsonObject;
-  const encoded = encodeDrafts([forked]);
+  const encoded = encodeDrafts([forked, ...(own?.drafts ?? [])]);
   const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
@@ -122,6 +139,11 @@ export async function forkBranch(
   return describeBranch(record);
 }
 
+/** The original words: all messages of the ledger, with nothing in force. */
+function withoutCompactions(position: Position): Position {
+  return { ...position, shown: position.messages, compacted: false, inForce: { overlays: [], cleared: [] } };
+}
+
 export async function revertBranch(context: Context, scope: Scope, request: RevertRequest): Promise<BranchInfo> {
   checkOptions("The options of revertBranch", request, revertBranchKeys);
   const ref = await resolveBranch(context, scope);
@@ -132,8 +154,10 @@ export async function revertBranch(context: Context, scope: Scope, request: Reve
     }
     const target = { messageId, messageIndex, seq: toSeq, checkpointId } as Target;
     const position = await resolvePosition(context, ref, view, target, { goBack: true });
+    const now = stateOf(view);
+    const isByMessage = toSeq === undefined && checkpointId === undefined;
     const then = await context.views.stateAt(ref, position.seq);
-    const set = diffPatch(stateOf(view), then);
+    const set = diffPatch(now, isByMessage ? withPins(then, now, position.messages) : then);
     const reverted = branchReverted(context, {
       to: position.seq,
       messages: position.messages,
@@ -148,6 +172,10 @@ export async function revertBranch(context: Context, scope: Scope, request: Reve
   return describeBranch(await needBranch(context.store, ref));
 }
 
+function hasState(state: JsonObject): boolean {
+  return Object.keys(state).length > 0;
+}
+
 /** The state at the fork point, which need not be read unless it changed since. */
 async function inheritedState(
   context: Context,
@@ -158,8 +186,8 @@ async function inheritedState(
   return newest.lastState <= seq ? newest.state : context.views.stateAt(source, seq);
 }
 
-/** The patch from one state to another; undefined when they are the same. */
-function stateChange(inherited: JsonObject, wanted: JsonObject): JsonObject | undefined {
-  const set = diffPatch(inherited, wanted);
-  return Object.keys(set).length > 0 ? set : undefined;
+/** Undefined when nothing changes. */
+function changed(from: JsonObject, to: JsonObject): JsonObject | undefined {
+  const set = diffPatch(from, to);
+  return hasState(set) ? set : undefined;
 }

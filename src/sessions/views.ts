@@ -163,9 +163,22 @@ export class Views {
     const entry = this.#entry(key, forked.id, { view, sealed, lastId: forked.id, size: made.size });
     const isNewest = sealed.length === from.sealed.length;
     Object.assign(entry, isNewest && { unsealed: from.unsealed + made.size, sealedFrom: from.sealedFrom });
+    // A fork may be born with a compaction; when that looks back further than the view does, the log is loaded.
+    if (!this.#foldBirth(entry, made)) return;
     this.cache.resize(entry, viewBytes + made.size + (view.messages.length + view.turns.length) * pointerBytes);
     this.cache.share(from, entry);
     this.#keep(key, entry);
+  }
+
+  /** Folds what a fork was born with besides the fact that made it; false when its view does not hold enough for it. */
+  #foldBirth(entry: Entry, { facts }: Facts): boolean {
+    try {
+      this.#foldInto(entry, { facts: facts.slice(1), size: 0 });
+      return true;
+    } catch (error) {
+      if (error instanceof PartialView) return false;
+      throw error;
+    }
   }
 
   /** Keeps the branch's view in memory while a turn holds the branch, until a time of this process's clock. */
