@@ -225,6 +225,8 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.checkpoints.fork(":checkpointId"), b.checkpoints.revert(":checkpointId"), b.content.list()]);
   await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
+  await Promise.all([b.compact(), b.uncompact(), b.compactions()]);
+  await Promise.all([b.pin(":messageId"), b.unpin(":messageId"), b.pins()]);
   await Promise.all([b.contextUsage(), b.messages(), client.audit({ limit: 1 })]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));
   const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...rest } = routes;

@@ -169,7 +169,7 @@ test("what only Node can do says so where there is no Node", async () => {
   const { listening, stored, told } = await import(outfile);
   expect(await listening).toBe("serve needs Node. On other platforms, pass requests to server.fetch.");
   const headers = { authorization: "Bearer a-token-for-the-tests" };
-  expect((await stored.fetch(new Request("http://localhost/sessions", { headers }))).status).toBe(500);
+  expect((await stored.fetch(new Request("http://localhost/sessions", { headers }))).status).toBe(501);
   expect(told[0]).toMatch(/Stores can be named by directory or URL only on Node/);
   await stored.close();
 });
