@@ -267,8 +267,16 @@ describe("StateBag", () => {
   describe("begin", () => {
     const declared = [count, shared, fleeting, defineState({ key: "plan", scope: "branch", initial: [] as string[] })];
 
+    test("the keys that Bough keeps for itself can't be declared", () => {
+      expect(() => defineState({ key: "pins", scope: "branch", initial: {} })).toThrow(
+        'The state key "pins" is reserved.',
+      );
+    });
+
     test("stored keys that nobody declares are reported and kept, declared ones that are missing too", () => {
       const branch = { mine: 1, "@plan": { version: 1, data: [] }, "@gone": { version: 4, data: 1 }, "@odd": 7 };
+      // Bough's own keys are no declared state.
+      Object.assign(branch, { "@pins": { m1: 0 } });
       const { bag, reports } = givenBag({ branch, declared });
       bag.begin();
       bag.begin();

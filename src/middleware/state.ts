@@ -2,6 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkJson, factLimits, type Json } from "../base/json.ts";
+import { reservedState } from "../projection/reserved-state.ts";
 import type { StateHandle } from "../tools/index.ts";
 
 /** The part of Standard Schema that is used here; most schema libraries implement it. */
@@ -45,6 +46,9 @@ export function defineState(
 ): StateHandle<Json> {
   const { key, scope, version = 1, initial, schema, migrate } = declaration;
   if (key === "") throw new BoughError("invalid_argument", "State needs a key.");
+  if (reservedState.has(`@${key}`)) {
+    throw new BoughError("invalid_argument", `The state key "${key}" is reserved.`, { data: { key } });
+  }
   if (!Number.isInteger(version) || version < 1) {
     throw new BoughError("invalid_argument", `The version of state "${key}" must be an integer ≥ 1.`, {
       data: { key },

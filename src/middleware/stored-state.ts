@@ -1,6 +1,7 @@
 // The stored form of a piece of state: `{ version, data }` under the key `@<key>`; every other key belongs to users.
 
 import { factLimits, freezeJson, type Json, type JsonObject, ownJson } from "../base/json.ts";
+import { reservedState } from "../projection/reserved-state.ts";
 import type { StateHandle } from "../tools/index.ts";
 
 /** A value that can't be changed, and its text, by which a change is told. */
@@ -26,7 +27,8 @@ export function slotOf(handle: StateHandle): string {
 export function storedKeys(state: JsonObject): Map<string, number | undefined> {
   const keys = new Map<string, number | undefined>();
   for (const name of Object.keys(state)) {
-    if (name.startsWith(prefix)) keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
+    if (name.startsWith(prefix) && !reservedState.has(name))
+      keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
   }
   return keys;
 }

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
+import { historyCleared } from "../../src/events/drafts.ts";
 import { keepTurns, type Sessions, type StrategyInput } from "../../src/sessions/index.ts";
-import { asks, type Case, deadOwner, idsOf, main, on, refused, result, says, talk } from "./kit.ts";
+import { appendRaw, asks, type Case, deadOwner, idsOf, main, on, refused, result, says, talk } from "./kit.ts";
 
 export const sum = (text = "so far") => ({ replacements: [{ role: "user" as const, content: text }] });
 
@@ -299,6 +300,24 @@ export function compactingCases(test: Case): void {
         ["q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"],
         [`${soft.id}.1`, "q3", "a3", "q4", "a4"],
       ]);
+    });
+
+    test("of a clearing, by its id, leaves compactions alone", async ({ sessions, store, clock }) => {
+      await sessions.createSession("s");
+      await talk(sessions, main, 1);
+      const turn = await sessions.beginTurn(main, [says("user", "u", "u")]);
+      await turn.add(asks("ask", "c1"));
+      await turn.toolReturned(result("c1"));
+      await turn.commit({ messages: [says("assistant", "done", "done")] });
+      const before = await sessions.loadBranch("s");
+      const source = { ids: { next: () => "clearing" }, clock };
+      await appendRaw(store, main, historyCleared(source, { results: [{ at: 4, callIds: ["c1"] }] }));
+      const made = await sessions.compact(main, { keep: { turns: 1 }, strategy: () => sum() });
+      expect(JSON.stringify((await sessions.loadBranch("s")).transcript())).toContain("[Output of add cleared");
+      expect(await sessions.uncompact(main, "clearing")).toBeUndefined();
+      expect((await seen(sessions))[1]).toEqual([`${made.id}.1`, "u", "ask", "ask.tools", "done"]);
+      await sessions.uncompact(main);
+      expect((await sessions.loadBranch("s")).transcript()).toEqual(before.transcript());
     });
 
     test("of one that a fork carries gives the original words", async ({ sessions, other }) => {

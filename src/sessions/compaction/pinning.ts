@@ -5,11 +5,12 @@ import { stateChanged } from "../../events/drafts.ts";
 import type { BranchRef } from "../../log/index.ts";
 import type { BranchView } from "../../projection/index.ts";
 import { countLedger, unclosedMessages } from "../../projection/overlay.ts";
+import { pinsKey } from "../../projection/reserved-state.ts";
 import { resolveBranch } from "../branches.ts";
 import { whileFree } from "../claims.ts";
 import type { Context, Scope } from "../context.ts";
 import { messageMissing } from "../position.ts";
-import { pinsKey, pinsOf } from "./pins.ts";
+import { pinsOf } from "./pins.ts";
 
 /** Keeps the message word for word in every compaction from now on. */
 export async function pin(context: Context, scope: Scope, messageId: string): Promise<void> {

@@ -5,10 +5,8 @@
 import type { Json, JsonObject } from "../../base/json.ts";
 import { isObject } from "../../base/options.ts";
 import type { BranchView } from "../../projection/index.ts";
+import { pinsKey } from "../../projection/reserved-state.ts";
 import { stateOf } from "../../projection/view.ts";
-
-/** The key of the branch's state. */
-export const pinsKey = "@pins";
 
 /** The pinned messages, each with its position in the ledger. */
 export function pinsOf(view: BranchView): Map<string, number> {
