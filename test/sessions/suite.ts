@@ -13,6 +13,7 @@ import { longCases } from "./long.cases.ts";
 import { objectCases } from "./objects.cases.ts";
 import { overlayCases } from "./overlays.cases.ts";
 import { ownershipCases } from "./ownership.cases.ts";
+import { partialCases, partialProperties } from "./partial.cases.ts";
 import { propertyCases } from "./property.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
@@ -41,6 +42,8 @@ export function describeSessions(place: Place): void {
     logCases(test);
     viewCases(test);
     longCases(test);
+    partialCases(test);
     propertyCases(place);
+    partialProperties(place, place.kind === "memory" ? 60 : 5);
   });
 }
