@@ -24,6 +24,19 @@ export async function growTo(sessions, ref, messages, { next = pooledTurns(), pr
   return have;
 }
 
+/** Compacts the branch softly so that a model sees the last messages and a short summary. Those are turns of two. */
+export async function compactTo(sessions, ref, visible) {
+  const { messages, seq } = await sessions.loadBranch(ref);
+  const to = messages.length - visible;
+  const fact = {
+    ...{ type: "history.compacted", id: id(), at: Date.now(), retention: "soft", from: 0, to },
+    ...{ first: messages[0].id, last: messages[to - 1].id },
+    replacements: [{ id: id(), role: "user", content: "Earlier conversation, summarised." }],
+  };
+  await sessions.store.append(ref, [codec.encode(fact)], { expectedSeq: seq });
+  await sessions.loadBranch(ref);
+}
+
 function factsOf({ user, assistant }) {
   const at = Date.now();
   const turnId = id();
