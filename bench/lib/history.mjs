@@ -5,7 +5,8 @@ import { strict as assert } from "node:assert";
 import { codec } from "bough/events";
 import { pooledTurns } from "./conversation.mjs";
 
-const turnsPerBatch = 512;
+/** A piece is cut after 512 messages. */
+const turnsPerBatch = 256;
 let made = 0;
 
 /** Adds turns of two messages until the branch has so many messages. */
