@@ -4,9 +4,8 @@ import { checkId } from "../base/ids.ts";
 import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
 import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
 import { branchForked, branchReverted } from "../events/drafts.ts";
-import type { Ownership } from "../events/index.ts";
+import type { Fact, Ownership } from "../events/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
-import type { BranchRef } from "../log/store.ts";
 import { shownState } from "../projection/header.ts";
 import { stateOf } from "../projection/view.ts";
 import type { ForkRequest, RevertPoint } from "../wire/index.ts";
@@ -69,9 +68,8 @@ export async function forkBranch(
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
   const view = await loadFor(context, source, target);
-  const newest = { lastState: view.lastState, state: stateOf(view) };
   const position = await resolvePosition(context, source, view, target);
-  const inherited = await inheritedState(context, source, newest, position.seq);
+  const inherited = await context.views.stateAt(source, position.seq, view);
   let set = stateChange(inherited, state === "current" ? stateOf(view) : state === "none" ? {} : inherited);
   if (change) {
     const { messageId } = position;
@@ -116,8 +114,8 @@ export async function forkBranch(
     events: encoded.events,
   });
   const child = { sessionId: source.sessionId, branchId: newBranchId };
-  const made = numberFrom(position.seq + 1, encoded);
-  await context.views.beginFork(child, made, { ref: source, state: inherited });
+  const { facts, size } = numberFrom(position.seq + 1, encoded);
+  context.views.beginFork(child, { forked: facts[0] as Fact<"branch.forked">, size, state: inherited });
   return describeBranch(record);
 }
 
@@ -142,16 +140,6 @@ export async function revertBranch(context: Context, scope: Scope, request: Reve
     return [reverted];
   });
   return describeBranch(await needBranch(context.store, ref));
-}
-
-/** The state at the fork point, which need not be read unless it changed since. */
-async function inheritedState(
-  context: Context,
-  source: BranchRef,
-  newest: { readonly lastState: number; readonly state: JsonObject },
-  seq: number,
-): Promise<JsonObject> {
-  return newest.lastState <= seq ? newest.state : context.views.stateAt(source, seq);
 }
 
 /** The patch from one state to another; undefined when they are the same. */

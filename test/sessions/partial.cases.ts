@@ -206,7 +206,8 @@ export function partialCases(test: Case): void {
       await sessions.forkBranch(main, { newBranchId: "held", from: "m2979" });
       await sessions.forkBranch(main, { newBranchId: "latest" });
       expect(reads.pieces - pieces).toBeLessThanOrEqual(1);
-      const child = context.views.cachedToAppend(on("held"))!.view;
+      const child = (await context.views.loadForRun(on("held"))).view;
+      expect(reads.pieces - pieces).toBeLessThanOrEqual(1);
       expect([child.skipped, child.fork?.messages]).toEqual([2940, 2980]);
       expect(transcript(child)).toEqual(transcript(await replay(given.store, on("held"))));
       await sessions.forkBranch(main, { newBranchId: "behind", from: "m99" });
@@ -267,6 +268,36 @@ export function partialCases(test: Case): void {
       expect(cache.bytes).toBe(0);
     });
 
+    test("is made of it also when another process forked, or it was let go", async (given) => {
+      const { context, sessions, reads } = counted(given);
+      await sessions.createSession("s");
+      await write(sessions, "main", 0, 3000);
+      await sessions.forkBranch(main, { newBranchId: "own", from: "m2979" });
+      await write(sessions, "own", 3000, 3040);
+      await (await given.other()).forkBranch(main, { newBranchId: "other", from: "m2979" });
+      context.views.forget(on("own"));
+      for (const id of ["own", "other"]) {
+        Object.assign(reads, { facts: 0, pieces: 0 });
+        const { view } = await context.views.load(on(id));
+        await expectWhole(given.store, id, view);
+        // For the state, which changed since: that is not in the parent's view.
+        expect(reads.pieces).toBe(1);
+      }
+    });
+
+    test("is not made of another branch that had its parent's name", async (given) => {
+      const { context, sessions } = counted(given);
+      await sessions.createSession("s");
+      await sessions.createBranch("s", { branchId: "b" });
+      await write(sessions, "b", 0, 40);
+      const elsewhere = await given.other();
+      await elsewhere.deleteBranch(on("b"));
+      await elsewhere.createBranch("s", { branchId: "b" });
+      await write(elsewhere, "b", 100, 160);
+      await elsewhere.forkBranch(on("b"), { newBranchId: "f", from: "m119" });
+      await expectWhole(given.store, "f", (await context.views.load(on("f"))).view);
+    });
+
     test("at a position costs the turn that was open there, as one by message does", async (given) => {
       const { context, sessions, reads } = counted(given);
       await sessions.createSession("s");
@@ -286,13 +317,16 @@ export function partialCases(test: Case): void {
         expect(reads.pieces).toBeLessThanOrEqual(forState.pieces);
         expect(reads.facts - forState.facts).toBeLessThanOrEqual(2 * (perTurn + 4));
         expect(state).toBeDefined();
-        const cached = context.views.cachedToAppend(on(`at ${place}`))!.view;
-        await expectWhole(given.store, `at ${place}`, cached);
+        Object.assign(reads, { facts: 0, pieces: 0 });
+        const { view } = await context.views.load(on(`at ${place}`));
+        expect(reads.pieces).toBe(0);
+        expect(reads.facts).toBeLessThanOrEqual(perTurn + 4);
+        await expectWhole(given.store, `at ${place}`, view);
       }
     });
 
     test("is right at every message and position, also of a turn that is open, staged or was cut", async (given) => {
-      const { context, sessions } = counted(given);
+      const { context, sessions, reads } = counted(given);
       await sessions.createSession("s");
       await write(sessions, "main", 0, 60);
       await sessions.revertBranch(main, { to: "m50" });
@@ -305,9 +339,10 @@ export function partialCases(test: Case): void {
       let cached = 0;
       for (let place = 0; place <= seq; place++) {
         await sessions.forkBranch(main, { newBranchId: `p${place}`, fromSeq: place });
-        const view = context.views.cachedToAppend(on(`p${place}`))?.view;
-        if (view) cached++;
-        await expectWhole(given.store, `p${place}`, view ?? (await context.views.load(on(`p${place}`))).view);
+        const { pieces } = reads;
+        const { view } = await context.views.load(on(`p${place}`));
+        if (reads.pieces === pieces) cached++;
+        await expectWhole(given.store, `p${place}`, view);
       }
       expect(cached).toBeGreaterThanOrEqual(6);
     });
@@ -327,6 +362,9 @@ export function partialProperties(place: Place, runs: number): void {
             const work = new Work(given.store, [sessions, await given.other()], "long ".repeat(20_000));
             for (const step of steps) await work.play(step);
             const branches = await sessions.listBranches("s");
+            for (const branch of pick % 2 > 0 ? branches.keys() : []) {
+              await work.play({ do: "compact", branch, second: false, hard: pick % 3 === 0, from: 0, to: pick });
+            }
             // A piece is cut behind what was compacted; otherwise the next cold load cuts it.
             const large = says("user", "long ".repeat(220_000));
             if (pick % 4 > 0) for (const { id } of branches) await sessions.appendTurn(on(id), [large]);
@@ -361,11 +399,12 @@ export function partialProperties(place: Place, runs: number): void {
       const targets = [{ fromSeq: pick % (whole.seq + 1) }, {}, ...(message ? [{ from: message.id }] : [])];
       for (const target of targets) {
         await from.sessions.forkBranch(on(id), { ...target, newBranchId: "probe" });
-        const child = from.context.views.cachedToAppend(on("probe"))?.view;
-        if (child) checked.forks++;
+        const { pieces } = from.reads;
+        const { view: child } = await from.context.views.loadForRun(on("probe"));
+        if (from.reads.pieces === pieces) checked.forks++;
         const log = await replay(given.store, on("probe"));
-        if (child?.skipped === 0) expect(child).toEqual(log);
-        if (child) expect(transcript(child)).toEqual(transcript(log));
+        if (child.skipped === 0) expect(child).toEqual(log);
+        expect(transcript(child)).toEqual(transcript(log));
         expect((await from.context.views.load(on("probe"))).view).toEqual(log);
         await from.sessions.deleteBranch(on("probe"));
       }
