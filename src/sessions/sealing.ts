@@ -77,6 +77,7 @@ export function sharedWith(
 /** How many items the arrays have in common, from the first on. */
 function sharedStart(before: readonly unknown[], after: readonly unknown[]): number {
   const end = Math.min(before.length, after.length);
-  const changed = before.findIndex((item, i) => i >= end || item !== after[i]);
-  return changed < 0 ? end : changed;
+  let same = 0;
+  while (same < end && before[same] === after[same]) same++;
+  return same;
 }
