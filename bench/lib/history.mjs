@@ -5,7 +5,8 @@ import { strict as assert } from "node:assert";
 import { codec } from "bough/events";
 import { pooledTurns } from "./conversation.mjs";
 
-const turnsPerBatch = 512;
+/** A piece is cut after 512 messages. */
+const turnsPerBatch = 256;
 let made = 0;
 
 /** Adds turns of two messages until the branch has so many messages. */
@@ -22,6 +23,19 @@ export async function growTo(sessions, ref, messages, { next = pooledTurns(), pr
   }
   assert.equal((await sessions.loadBranch({ sessionId, branchId })).messages.length, have);
   return have;
+}
+
+/** Compacts the branch softly so that a model sees the last messages and a short summary. Those are turns of two. */
+export async function compactTo(sessions, ref, visible) {
+  const { messages, seq } = await sessions.loadBranch(ref);
+  const to = messages.length - visible;
+  const fact = {
+    ...{ type: "history.compacted", id: id(), at: Date.now(), retention: "soft", from: 0, to },
+    ...{ first: messages[0].id, last: messages[to - 1].id },
+    replacements: [{ id: id(), role: "user", content: "Earlier conversation, summarised." }],
+  };
+  await sessions.store.append(ref, [codec.encode(fact)], { expectedSeq: seq });
+  await sessions.loadBranch(ref);
 }
 
 function factsOf({ user, assistant }) {

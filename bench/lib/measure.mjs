@@ -23,6 +23,9 @@ const measurements = {
   langgraph: () => import("../nodes/langgraph.mjs"),
   sessions: () => import("../nodes/sessions.mjs"),
   "take-over": () => import("../nodes/take-over.mjs"),
+  "compacted-turn": () => import("../agents/compacted-turn.mjs"),
+  "cold-run": () => import("../agents/cold-run.mjs"),
+  "fork-turn": () => import("../agents/fork-turn.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 // What a branch was at an earlier position: read from its log, or made of a view that goes on behind it.
 
-import { type JsonObject, mergePatch } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { Fact, UnknownFact } from "../events/index.ts";
 import { type BranchRef, refuse } from "../log/index.ts";
 import type { Facts, Journal } from "../log/journal.ts";
@@ -60,26 +60,39 @@ export async function readEarlier(
   return Object.assign(then, { overlays, cleared, lastOverlay });
 }
 
-/** The view of a fork up to the fact that made it, of its parent's view and state; undefined when that view can't tell. */
+/** The fact that made a fork, with the size of its text, and the state of its parent there if that is known. */
+export interface NewFork {
+  readonly forked: Fact<"branch.forked">;
+  readonly size: number;
+  readonly state?: JsonObject;
+}
+
+/** The first fact of a fork's own; undefined when it is another one. */
+export async function readFork(journal: Journal, ref: BranchRef, after: number): Promise<NewFork | undefined> {
+  const { facts, size } = await journal.read(ref, { after, limit: 1 });
+  const [forked] = facts;
+  return forked?.type === "branch.forked" ? { forked: forked as Fact<"branch.forked">, size } : undefined;
+}
+
+/** The view of a fork up to the fact that made it, state aside, of its parent's; undefined when that can't tell. */
 export async function forkOf(
   journal: Journal,
+  parent: BranchRef,
   view: BranchView,
   forked: Fact<"branch.forked">,
-  parent: { readonly ref: BranchRef; readonly state: JsonObject },
 ): Promise<BranchView | undefined> {
   const { seq } = forked.from;
   // Unless the fact says what is in force, by id or in full.
   if (view.lastOverlay > seq && !(forked.overlays && forked.cleared)) return undefined;
-  const then = await readEarlier(journal, parent.ref, view, seq);
+  const then = await readEarlier(journal, parent, view, seq);
   if (!then) return undefined;
   try {
     fold(then, forked);
+    return then;
   } catch (error) {
     if (error instanceof PartialView) return undefined;
     throw error;
   }
-  then.state = mergePatch(parent.state, forked.set ?? {});
-  return then;
 }
 
 async function foldStates(

@@ -4,10 +4,9 @@ import { checkId } from "../base/ids.ts";
 import { diffPatch, type JsonObject, mergePatch } from "../base/json.ts";
 import { anything, checkOptions, oneOf, optionKeys, optionTable } from "../base/options.ts";
 import { branchForked, branchReverted } from "../events/drafts.ts";
-import type { Ownership } from "../events/index.ts";
+import type { Fact, Ownership } from "../events/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
 import { refuse } from "../log/refusals.ts";
-import type { BranchRef } from "../log/store.ts";
 import { shownState } from "../projection/header.ts";
 import { stateOf } from "../projection/view.ts";
 import type { ForkRequest, RevertPoint } from "../wire/index.ts";
@@ -82,10 +81,10 @@ export async function forkBranch(
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
   const view = await loadFor(context, source, target);
-  const newest = { lastState: view.lastState, lastOverlay: view.lastOverlay, state: stateOf(view) };
+  const newest = { lastOverlay: view.lastOverlay, state: stateOf(view) };
   const found = await resolvePosition(context, source, view, target);
   const position = compaction === "none" && newest.lastOverlay > 0 ? withoutCompactions(found) : found;
-  const inherited = await inheritedState(context, source, newest, position.seq);
+  const inherited = await context.views.stateAt(source, position.seq, view);
   const atForkPoint = seq === undefined ? withPins(inherited, newest.state, position.messages) : inherited;
   let set = changed(inherited, state === "current" ? newest.state : state === "none" ? {} : atForkPoint);
   if (change) {
@@ -134,8 +133,8 @@ export async function forkBranch(
     events: encoded.events,
   });
   const child = { sessionId: source.sessionId, branchId: newBranchId };
-  const made = numberFrom(position.seq + 1, encoded);
-  await context.views.beginFork(child, made, { ref: source, state: inherited });
+  const { facts, size } = numberFrom(position.seq + 1, encoded);
+  context.views.beginFork(child, { forked: facts[0] as Fact<"branch.forked">, size, state: inherited });
   return describeBranch(record);
 }
 
@@ -176,17 +175,7 @@ function hasState(state: JsonObject): boolean {
   return Object.keys(state).length > 0;
 }
 
-/** The state at the fork point, which need not be read unless it changed since. */
-async function inheritedState(
-  context: Context,
-  source: BranchRef,
-  newest: { readonly lastState: number; readonly state: JsonObject },
-  seq: number,
-): Promise<JsonObject> {
-  return newest.lastState <= seq ? newest.state : context.views.stateAt(source, seq);
-}
-
-/** Undefined when nothing changes. */
+/** The patch from one state to another; undefined when they are the same. */
 function changed(from: JsonObject, to: JsonObject): JsonObject | undefined {
   const set = diffPatch(from, to);
   return hasState(set) ? set : undefined;

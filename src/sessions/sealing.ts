@@ -1,7 +1,7 @@
 // When a segment is cut of a view, and what is noted of it.
 
 import { countLedger } from "../projection/overlay.ts";
-import { canSeal, cutSegment, nothingSealed, type Sealed, visibleFrom } from "../projection/segment.ts";
+import { canSeal, cutSegment, nothingSealed, type Sealed, stillSealed, visibleFrom } from "../projection/segment.ts";
 import type { BranchView } from "../projection/view.ts";
 
 /**
@@ -53,4 +53,31 @@ export function cut(entry: Cuttable): string[] | undefined {
 
 function countTurns({ turns, skippedTurns }: BranchView): number {
   return skippedTurns + turns.length;
+}
+
+/** What is stored of a view is stored of its fork, as far as that has it. */
+export function sealedOf(from: Cuttable, fork: BranchView): Pick<Cuttable, "sealed" | "unsealed" | "sealedFrom"> {
+  const before = fork.fork!.from.seq;
+  const sealed = stillSealed(from.sealed, sharedWith(from.view, fork)).filter(({ to }) => to <= before);
+  const isNewest = sealed.length === from.sealed.length;
+  return { sealed, unsealed: isNewest ? from.unsealed : 0, sealedFrom: isNewest ? from.sealedFrom : 0 };
+}
+
+/** How much of a view another one begins with, which does not hold more of it. */
+export function sharedWith(
+  before: Pick<BranchView, "messages" | "turns">,
+  { messages, turns, skipped, skippedTurns }: BranchView,
+): { messages: number; turns: number } {
+  return {
+    messages: skipped + sharedStart(before.messages, messages),
+    turns: skippedTurns + sharedStart(before.turns, turns),
+  };
+}
+
+/** How many items the arrays have in common, from the first on. */
+function sharedStart(before: readonly unknown[], after: readonly unknown[]): number {
+  const end = Math.min(before.length, after.length);
+  let same = 0;
+  while (same < end && before[same] === after[same]) same++;
+  return same;
 }

@@ -10,9 +10,9 @@
 //   Views-7. A fork's view is made of its parent's while that is cached, and is what its log would give.
 
 import type { Clock } from "../base/clock.ts";
-import type { JsonObject } from "../base/json.ts";
+import { mergePatch } from "../base/json.ts";
 import { KeyedMutex } from "../base/mutex.ts";
-import type { Draft, Fact } from "../events/index.ts";
+import type { Draft } from "../events/index.ts";
 import {
   type AppendOptions,
   type BranchRecord,
@@ -26,11 +26,11 @@ import { encodeDrafts, type Facts, type Journal, numberFrom, type Written } from
 import { type Ahead, adopt, foldAhead, foldNext, isCurrent, type RowHeader } from "../projection/header.ts";
 import { type BranchView, emptyView } from "../projection/index.ts";
 import { stillSealed, visibleFrom } from "../projection/segment.ts";
-import { PartialView } from "../projection/view.ts";
-import { forkOf, pagesAfter, readEarlier, readState } from "./earlier.ts";
+import { PartialView, stateOf } from "../projection/view.ts";
+import { forkOf, type NewFork, pagesAfter, readEarlier, readFork, readState } from "./earlier.ts";
 import { indexView, type MessageIndex } from "./message-index.ts";
 import { Pieces } from "./pieces.ts";
-import { type Cuttable, cut, isCutDue } from "./sealing.ts";
+import { type Cuttable, cut, isCutDue, sealedOf, sharedWith } from "./sealing.ts";
 import { type Slot, ViewCache } from "./view-cache.ts";
 
 /** What a view and each fact in it take besides their text, roughly. */
@@ -38,12 +38,20 @@ const viewBytes = 4096;
 const factBytes = 512;
 /** What a message takes that another view holds already. */
 const pointerBytes = 8;
+/** How many forks are remembered that were made here and not used yet. */
+const mostForks = 256;
+/** A fork that wrote more by itself has pieces of its own. */
+const mostOwnFacts = 1000;
 
 interface Entry extends Slot, Cuttable {
   /** The first own fact of its branch; absent for a view that is not cached. */
   readonly born: string | undefined;
   index: MessageIndex | undefined;
 }
+
+/** What an entry is made of; `size` is that of its text. */
+type NewEntry = Pick<Entry, "view" | "sealed" | "lastId"> &
+  Partial<Pick<Entry, "unsealed" | "sealedFrom">> & { readonly size: number };
 
 const nothingFolded = () => ({ view: emptyView(), sealed: [], lastId: "", size: 0, behind: undefined });
 
@@ -72,6 +80,7 @@ export class Views {
   readonly #pieces: Pieces;
   readonly #clock: Pick<Clock, "now">;
   readonly #entries = new Map<string, Entry>();
+  readonly #forks = new Map<string, NewFork>();
   readonly #loading = new KeyedMutex();
   readonly #sealing = new Set<Promise<void>>();
 
@@ -147,38 +156,11 @@ export class Views {
     this.#keep(key, entry);
   }
 
-  /**
-   * Takes in a fork that was just made here, from its parent's view and with the state that the parent had there (Views-7). When
-   * that view is gone or can't tell, the fork is loaded from the log like any other branch.
-   */
-  async beginFork(ref: BranchRef, made: Facts, parent: { ref: BranchRef; state: JsonObject }): Promise<void> {
-    const key = branchKey(ref);
-    const from = this.#entries.get(branchKey(parent.ref));
-    const forked = made.facts[0] as Fact<"branch.forked">;
-    // The fork is made, whether or not its parent can be read just now.
-    const view = from && (await forkOf(this.#journal, from.view, forked, parent).catch(() => undefined));
-    if (!view || this.#entries.has(key)) return;
-    const unchanged = sharedWith(from.view, view);
-    const sealed = stillSealed(from.sealed, unchanged).filter(({ to }) => to <= forked.from.seq);
-    const entry = this.#entry(key, forked.id, { view, sealed, lastId: forked.id, size: made.size });
-    const isNewest = sealed.length === from.sealed.length;
-    Object.assign(entry, isNewest && { unsealed: from.unsealed + made.size, sealedFrom: from.sealedFrom });
-    // A fork may be born with a compaction; when that looks back further than the view does, the log is loaded.
-    if (!this.#foldBirth(entry, made)) return;
-    this.cache.resize(entry, viewBytes + made.size + (view.messages.length + view.turns.length) * pointerBytes);
-    this.cache.share(from, entry);
-    this.#keep(key, entry);
-  }
-
-  /** Folds what a fork was born with besides the fact that made it; false when its view does not hold enough for it. */
-  #foldBirth(entry: Entry, { facts }: Facts): boolean {
-    try {
-      this.#foldInto(entry, { facts: facts.slice(1), size: 0 });
-      return true;
-    } catch (error) {
-      if (error instanceof PartialView) return false;
-      throw error;
-    }
+  /** Remembers a fork that was just made here, and the state it began with, so that its view can be made of its parent's. */
+  beginFork(ref: BranchRef, fork: NewFork): void {
+    this.#forks.delete(branchKey(ref));
+    this.#forks.set(branchKey(ref), fork);
+    for (const oldest of this.#forks.keys()) if (this.#forks.size > mostForks) this.#forks.delete(oldest);
   }
 
   /** Keeps the branch's view in memory while a turn holds the branch, until a time of this process's clock. */
@@ -203,8 +185,12 @@ export class Views {
     return then.skipped > 0 && then.messages.length === 0 ? this.loadAt(ref, seq) : then;
   }
 
-  /** The branch-scoped state at a position, without loading the messages before the newest segment. */
-  async stateAt(ref: BranchRef, seq: number): Promise<BranchView["state"]> {
+  /**
+   * The branch-scoped state at a position, without loading the messages before the newest segment. With a view that goes on
+   * behind it, nothing is read unless the state changed since.
+   */
+  async stateAt(ref: BranchRef, seq: number, view?: BranchView): Promise<BranchView["state"]> {
+    if (view && view.lastState <= seq) return stateOf(view);
     return readState(this.#journal, ref, seq, await this.#pieces.head(ref, seq));
   }
 
@@ -271,9 +257,36 @@ export class Views {
 
   async #fresh(key: string, ref: BranchRef, record: BranchRecord, part: boolean): Promise<Entry> {
     this.forget(ref);
-    const entry = await this.#cold(key, ref, record.seq, { born: bornOf(record), part });
+    const forked = await this.#ofParent(key, ref, record);
+    const isEnough = forked && (part || (await this.#complete(ref, forked)));
+    const entry = isEnough ? forked : await this.#cold(key, ref, record.seq, { born: bornOf(record), part });
     this.#seal(ref, entry);
     return entry;
+  }
+
+  /**
+   * The fork's view, made of its parent's (Views-7): messages are shared, and nothing is read but what the fork wrote itself.
+   * Undefined when that view is not cached or can't tell.
+   */
+  async #ofParent(key: string, ref: BranchRef, { parent, seq, ...record }: BranchRecord): Promise<Entry | undefined> {
+    const parentRef = parent && { sessionId: ref.sessionId, branchId: parent.branchId };
+    const from = parentRef && this.#entries.get(branchKey(parentRef));
+    if (!from || seq - parent.seq > mostOwnFacts) return undefined;
+    const born = bornOf(record);
+    const noted = this.#forks.get(key);
+    const isNoted = noted?.forked.id === born;
+    // Views-2.
+    if (!isNoted && from.born !== bornOf(await needBranch(this.#store, parentRef))) return undefined;
+    const fork = isNoted ? noted : await readFork(this.#journal, ref, parent.seq);
+    const view = fork && (await forkOf(this.#journal, parentRef, from.view, fork.forked));
+    if (!view) return undefined;
+    const state = fork.state ?? (await this.stateAt(parentRef, parent.seq, from.view));
+    view.state = mergePatch(state, fork.forked.set ?? {});
+    const entry = this.#entry(key, born, { view, ...sealedOf(from, view), lastId: born, size: 0 });
+    this.cache.resize(entry, viewBytes + fork.size + (view.messages.length + view.turns.length) * pointerBytes);
+    this.cache.share(from, entry);
+    this.#forks.delete(key);
+    return (await this.#catchUp(ref, entry, seq)) ? entry : undefined;
   }
 
   async #cold(
@@ -291,15 +304,15 @@ export class Views {
   #entry(
     key: string,
     born: string | undefined,
-    { view, sealed, lastId, size }: Pick<Entry, "view" | "sealed" | "lastId"> & { size: number },
+    { view, sealed, lastId, size, unsealed = 0, sealedFrom }: NewEntry,
   ): Entry {
     const entry: Entry = {
       born,
       view,
       sealed,
       lastId,
-      unsealed: 0,
-      sealedFrom: sealed.length > 0 ? visibleFrom(view) : 0,
+      unsealed,
+      sealedFrom: sealedFrom ?? (sealed.length > 0 ? visibleFrom(view) : 0),
       index: undefined,
       bytes: viewBytes + size + view.messages.length * factBytes,
       shares: [],
@@ -384,25 +397,7 @@ export class Views {
   }
 }
 
-/** How much of a view another one begins with, which does not hold more of it. */
-function sharedWith(
-  before: Pick<BranchView, "messages" | "turns">,
-  { messages, turns, skipped, skippedTurns }: BranchView,
-): { messages: number; turns: number } {
-  return {
-    messages: skipped + sharedStart(before.messages, messages),
-    turns: skippedTurns + sharedStart(before.turns, turns),
-  };
-}
-
-/** How many items the arrays have in common, from the first on. */
-function sharedStart(before: readonly unknown[], after: readonly unknown[]): number {
-  const end = Math.min(before.length, after.length);
-  const changed = before.findIndex((item, i) => i >= end || item !== after[i]);
-  return changed < 0 ? end : changed;
-}
-
-function bornOf({ header, createdAt }: BranchRecord): string {
+function bornOf({ header, createdAt }: Pick<BranchRecord, "header" | "createdAt">): string {
   return (header as RowHeader).born ?? String(createdAt);
 }
 

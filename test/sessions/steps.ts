@@ -22,6 +22,8 @@ export type Step = { branch: number; second: boolean } & (
   | { do: "shorten"; hard: boolean; how: "keep" | "before" | "range"; n: number; m: number; keeps: boolean }
   | { do: "uncompact"; any: boolean; n: number }
   | { do: "pin"; n: number; off: boolean }
+  | { do: "clear"; which: number }
+  | { do: "restore"; keep: boolean }
   | { do: "update"; n: number }
   | { do: "delete" }
 );
@@ -36,6 +38,9 @@ const forkState = fc.constantFrom("fork-point", "fork-point", "current", "none")
 const own = { keep: { turns: 1 }, strategy: () => ({ replacements: [{ role: "user" as const, content: "forked" }] }) };
 const forkCompaction = fc.constantFrom<ForkCompaction>("inherit", "inherit", "none", own);
 
+/** Mostly the beginning, as compactions do. */
+const from = fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: any });
+
 const where = { branch: any, second: fc.boolean() };
 const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   [8, { do: fc.constant("turn"), batches, end, state }],
@@ -44,7 +49,7 @@ const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   [1, { do: fc.constant("load") }],
   [3, { do: fc.constant("fork"), point, state: forkState, compaction: forkCompaction }],
   [3, { do: fc.constant("revert"), point }],
-  [2, { do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any }],
+  [2, { do: fc.constant("compact"), hard: fc.boolean(), from, to: any }],
   [
     3,
     {
@@ -54,6 +59,8 @@ const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   ],
   [2, { do: fc.constant("uncompact"), any: fc.boolean(), n: any }],
   [1, { do: fc.constant("pin"), n: any, off: fc.boolean() }],
+  [1, { do: fc.constant("clear"), which: any }],
+  [1, { do: fc.constant("restore"), keep: fc.boolean() }],
   [1, { do: fc.constant("update"), n: any }],
   [1, { do: fc.constant("delete") }],
 ];
@@ -91,6 +98,8 @@ export class Work {
     else if (step.do === "shorten") await this.#shorten(sessions, id, step);
     else if (step.do === "uncompact") await this.#uncompact(sessions, id, step);
     else if (step.do === "pin") await this.#pin(sessions, id, step);
+    else if (step.do === "clear") await this.#clear(id, step.which);
+    else if (step.do === "restore") await this.#restore(id, step.keep);
     else if (step.do === "update")
       await sessions.updateBranch({ sessionId: "s", branchId: id }, { name: `n${step.n}`, metadata: { n: step.n } });
     else
@@ -257,6 +266,28 @@ export class Work {
       replacements: [{ id: this.#name("sum"), role: "system", content: "So far: a lot." }],
     };
     await appendRaw(this.#store, on(branchId), draft);
+  }
+
+  async #clear(branchId: string, which: number): Promise<void> {
+    const { messages } = await replay(this.#store, on(branchId));
+    const results = messages.flatMap(({ role }, at) => (role === "tool" ? [at] : []));
+    if (results.length === 0) return;
+    const at = results[which % results.length]!;
+    const callIds = callsOf(messages[at - 1]!).map(({ toolCallId }) => toolCallId);
+    const id = this.#name("h");
+    await appendRaw(this.#store, on(branchId), { type: "history.cleared", id, at: 1, results: [{ at, callIds }] });
+  }
+
+  /** Takes the newest compaction back, and what was cleared unless that is kept. */
+  async #restore(branchId: string, keep: boolean): Promise<void> {
+    const { overlays, cleared } = await replay(this.#store, on(branchId));
+    const [of] = overlays.slice(-1);
+    if (!of) return;
+    const left = overlays.slice(0, -1).map(({ id }) => id);
+    const id = this.#name("h");
+    const kept = keep ? cleared.map(({ callIds, ...each }) => ({ ...each, callIds: [...callIds] })) : [];
+    const restored = { of: of.id, overlays: left, cleared: kept };
+    await appendRaw(this.#store, on(branchId), { type: "history.restored", id, at: 1, ...restored });
   }
 }
 

@@ -15,6 +15,7 @@ import { longCases } from "./long.cases.ts";
 import { objectCases } from "./objects.cases.ts";
 import { overlayCases } from "./overlays.cases.ts";
 import { ownershipCases } from "./ownership.cases.ts";
+import { partialCases, partialProperties } from "./partial.cases.ts";
 import { propertyCases } from "./property.cases.ts";
 import { restoreCases } from "./restoring.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
@@ -46,7 +47,9 @@ export function describeSessions(place: Place): void {
     logCases(test);
     viewCases(test);
     longCases(test);
+    partialCases(test);
     propertyCases(place);
     restoreCases(place);
+    partialProperties(place, place.kind === "memory" ? 60 : 5);
   });
 }
