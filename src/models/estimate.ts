@@ -36,7 +36,7 @@ export function sizeOfMessage(message: PromptMessage): PromptSize {
 /** The size of all that is sent: messages, reminders and tools. */
 export function sizeOfPrompt({ prompt, reminders = [], tools = [] }: SizedPrompt): PromptSize {
   const texts = reminders.reduce(addText, { characters: 0, files: 0 });
-  return prompt.reduce((size, message) => add(size, sizeOfMessage(message)), add(texts, sizeOfTools(tools)));
+  return prompt.reduce((size, message) => addSize(size, sizeOfMessage(message)), addSize(texts, sizeOfTools(tools)));
 }
 
 /** What of a request has a size. */
@@ -57,11 +57,12 @@ export interface ObservedCall {
 export function estimateTokens(prompt: SizedPrompt, ratio: number, observed?: ObservedCall): number {
   if (!observed || observed.messages > prompt.prompt.length) return tokensOf(sizeOfPrompt(prompt), ratio);
   let since: PromptSize = { characters: 0, files: 0 };
-  for (let i = observed.messages; i < prompt.prompt.length; i++) since = add(since, sizeOfMessage(prompt.prompt[i]!));
+  for (let i = observed.messages; i < prompt.prompt.length; i++)
+    since = addSize(since, sizeOfMessage(prompt.prompt[i]!));
   return observed.tokens + tokensOf(since, ratio);
 }
 
-function tokensOf({ characters, files }: PromptSize, ratio: number): number {
+export function tokensOf({ characters, files }: PromptSize, ratio: number): number {
   return Math.ceil(characters * ratio) + files * fileTokens;
 }
 
@@ -94,6 +95,9 @@ export class TokenRatios {
   }
 }
 
+/** What this process has learned. */
+export const tokenRatios = new TokenRatios();
+
 function keyOf({ provider, modelId }: Named): string {
   return `${provider}/${modelId}`;
 }
@@ -112,7 +116,7 @@ function countOnce(key: object, count: () => PromptSize): PromptSize {
   return size;
 }
 
-function add(a: PromptSize, b: PromptSize): PromptSize {
+export function addSize(a: PromptSize, b: PromptSize): PromptSize {
   return { characters: a.characters + b.characters, files: a.files + b.files };
 }
 
