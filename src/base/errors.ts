@@ -15,6 +15,8 @@ export type ErrorCode =
   | "position_not_on_branch"
   | "turn_open"
   | "nothing_to_resume"
+  | "nothing_to_compact"
+  | "compaction_not_found"
   | "request_incomplete"
   | "turn_foreign"
   | "run_active"

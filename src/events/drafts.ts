@@ -114,7 +114,7 @@ export function messageAdded(
 ): Draft<"message.added"> {
   const { id = ids.next(), role, content, partial, providerOptions } = message;
   if (role === "tool") throw new BoughError("invalid_argument", "The results of tools are facts of their own.");
-  const parts = role === "system" || typeof content !== "string" ? content : [{ type: "text", text: content } as const];
+  const parts = role === "system" ? content : toParts(content);
   const { source, usage } = more;
   const draft: Mutable<Draft<"message.added">> = {
     id,
@@ -130,6 +130,10 @@ export function messageAdded(
   if (source) draft.source = source;
   if (usage) draft.usage = usage;
   return draft;
+}
+
+function toParts(content: NewMessage["content"]): NewMessage["content"] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -222,4 +226,33 @@ export function interruptRequested(
   request: FactPayload<"interrupt.requested">,
 ): Draft<"interrupt.requested"> {
   return { ...stamp(source), type: "interrupt.requested", ...request };
+}
+
+// Compactions
+
+/** The replacements' ids begin with the compaction's. */
+export function historyCompacted(
+  source: DraftSource,
+  compaction: Omit<FactPayload<"history.compacted">, "replacements">,
+  replacements: readonly NewMessage[],
+): Draft<"history.compacted"> {
+  const { id, at } = stamp(source);
+  const shown = replacements.map(({ role, content }, i) => {
+    if (role === "tool") {
+      throw new BoughError("invalid_argument", "What replaces messages can't be a tool message.");
+    }
+    return { id: `${id}.${i + 1}`, role, content: role === "system" ? content : toParts(content) };
+  });
+  return { id, at, type: "history.compacted", ...compaction, replacements: shown };
+}
+
+export function historyCleared(source: DraftSource, cleared: FactPayload<"history.cleared">): Draft<"history.cleared"> {
+  return { ...stamp(source), type: "history.cleared", ...cleared };
+}
+
+export function historyRestored(
+  source: DraftSource,
+  restored: FactPayload<"history.restored">,
+): Draft<"history.restored"> {
+  return { ...stamp(source), type: "history.restored", ...restored };
 }

@@ -233,6 +233,18 @@ export function isHard({ retention }: Pick<Overlay, "retention">): boolean {
   return retention === "hard";
 }
 
+/** What those see at positions from … to-1 who see the difference that a compaction makes: models, or people. */
+export function seenIn(
+  view: BranchView,
+  { from, to }: { from: number; to: number },
+  by: "models" | "people",
+): readonly Message[] {
+  const unclosed = unclosedMessages(view);
+  return by === "models"
+    ? renderWindow(view, from, to, unclosed)
+    : render(view, view.overlays.filter(isHard), from, to, unclosed);
+}
+
 /** What is visible at positions from … to-1 under the overlays given. */
 function render(
   view: BranchView,

@@ -47,6 +47,8 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   position_not_on_branch: answer(410, "The branch has no such position."),
   turn_open: answer(409, "A turn is open."),
   nothing_to_resume: answer(409, "There is nothing to resume."),
+  nothing_to_compact: answer(409, "There is nothing to compact."),
+  compaction_not_found: answer(404, "There is no such compaction."),
   request_incomplete: answer(409, "The turn's request has parts that must be passed again to resume it."),
   turn_foreign: answer(404, "There is no such turn."),
   run_active: answer(409, "A run is active on the branch."),
