@@ -75,22 +75,35 @@ export {
 export type { LanguageModel, ModelChoice, ModelRequest, ModelSettings, ToolChoice, Usage } from "./models/index.ts";
 export type { OpenTurn, TurnRecord } from "./projection/index.ts";
 export type { RememberedPermission } from "./projection/permissions.ts";
-export type {
-  Durable,
-  InterruptedRun,
-  InterruptOutcome,
-  InterruptRequest,
-  Limits,
-  OutputChoice,
-  OutputOf,
-  OutputRequest,
-  Run,
-  RunConfig,
-  RunInput,
-  RunOptions,
-  RunResult,
-  RunStart,
+export {
+  type ClearOptions,
+  type CompactionOptions,
+  type Durable,
+  type InterruptedRun,
+  type InterruptOutcome,
+  type InterruptRequest,
+  type Limits,
+  type OutputChoice,
+  type OutputOf,
+  type OutputRequest,
+  type Run,
+  type RunCompaction,
+  type RunCompactionOptions,
+  type RunConfig,
+  type RunInput,
+  type RunOptions,
+  type RunResult,
+  type RunStart,
+  type SummaryOptions,
+  summary,
 } from "./runs/index.ts";
+export type {
+  CompactionStrategy,
+  StrategyInput,
+  StrategyModel,
+  StrategyOutput,
+  StrategyReply,
+} from "./sessions/compaction/port.ts";
 export {
   type Branch,
   type BranchDetails,

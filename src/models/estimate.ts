@@ -39,6 +39,20 @@ export function sizeOfPrompt({ prompt, reminders = [], tools = [] }: SizedPrompt
   return prompt.reduce((size, message) => addSize(size, sizeOfMessage(message)), addSize(texts, sizeOfTools(tools)));
 }
 
+/** The sizes of arrays that only grow in place, or are replaced: each message is looked at once. */
+const summed = new WeakMap<readonly PromptMessage[], { count: number; size: PromptSize }>();
+
+/** The size of a conversation's closed part. Costs what came since it was last asked for. */
+export function sizeOfHistory(history: readonly PromptMessage[]): PromptSize {
+  let sum = summed.get(history);
+  if (!sum || sum.count > history.length) {
+    sum = { count: 0, size: { characters: 0, files: 0 } };
+    summed.set(history, sum);
+  }
+  for (; sum.count < history.length; sum.count++) sum.size = addSize(sum.size, sizeOfMessage(history[sum.count]!));
+  return sum.size;
+}
+
 /** What of a request has a size. */
 export type SizedPrompt = Pick<ModelRequest, "prompt" | "reminders"> & Partial<Pick<ModelRequest, "tools">>;
 

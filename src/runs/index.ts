@@ -1,6 +1,14 @@
 // Runs: one execution on a branch, from input to end.
 
 export { type CallOwner, currentCall, followCalls } from "./calls/call-owner.ts";
+export type {
+  ClearOptions,
+  CompactionOptions,
+  CompactionPlan,
+  RunCompaction,
+  RunCompactionOptions,
+} from "./compaction/options.ts";
+export { type SummaryOptions, summary } from "./compaction/summary.ts";
 export {
   type AgentSettings,
   type Durable,
