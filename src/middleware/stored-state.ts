@@ -22,11 +22,15 @@ export function slotOf(handle: StateHandle): string {
   return prefix + handle.key;
 }
 
+/** Kept by Bough itself under keys of this form, and declared by no one. */
+const built: ReadonlySet<string> = new Set(["compaction", "pins"]);
+
 /** The declared-state keys in a stored state, with their versions. */
 export function storedKeys(state: JsonObject): Map<string, number | undefined> {
   const keys = new Map<string, number | undefined>();
   for (const name of Object.keys(state)) {
-    if (name.startsWith(prefix)) keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
+    if (!name.startsWith(prefix) || built.has(name.slice(prefix.length))) continue;
+    keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
   }
   return keys;
 }

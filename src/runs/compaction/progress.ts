@@ -29,7 +29,8 @@ export class CompactionProgress {
   /** A model has answered. */
   seeReply(messageId: string, usage: Usage, { provider, modelId }: LanguageModel, now: number): void {
     this.lastCallAt = now;
-    this.lastReply = { messageId, usage, model: `${provider}/${modelId}` };
+    // A copy: hooks are given the usage, too.
+    this.lastReply = { messageId, usage: { ...usage }, model: `${provider}/${modelId}` };
   }
 
   /** What the last call was sent and answered, if the message is that answer: the size of the context after it. */
