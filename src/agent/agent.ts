@@ -238,12 +238,13 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     const { pipeline } = await this.#launcher.prepared();
     const { beforeFork } = pipeline;
     if (!beforeFork) return super.forkBranch(scope, request);
-    return forkBranch(this.#context, scope, request, async (plan) => {
+    const change = async (plan: ForkPlan) => {
       const state = this.#forkState(plan);
       const context = { ...plan, state, metadata: plan.metadata };
       await beforeFork(context);
       return { state: state.branchPatch(), metadata: context.metadata };
-    });
+    };
+    return forkBranch(this.#context, scope, request, { change, compactor: this.compactor });
   }
 
   /** The branch at a checkpoint; a fork made for it is one that the fork hooks see. */

@@ -29,6 +29,7 @@ import {
   type BranchRun,
   type BranchRunOptions,
   type CheckpointHandle,
+  type CompactRequest,
   type ContentHandle,
   editMessage,
   type ForkedRun,
@@ -148,6 +149,30 @@ export class LocalBranch implements BranchHandle {
       throw new BoughError("invalid_argument", "revert needs a point: to, toMessageIndex or toSeq.");
     }
     return branchInfoBody(await this.#agent.revertBranch(this.scope, point));
+  }
+
+  compact(request: CompactRequest = {}) {
+    return this.#agent.compact(this.scope, request);
+  }
+
+  uncompact(compactionId?: string) {
+    return this.#agent.uncompact(this.scope, compactionId);
+  }
+
+  compactions() {
+    return this.#agent.listCompactions(this.scope);
+  }
+
+  pin(messageId: string) {
+    return this.#agent.pin(this.scope, messageId);
+  }
+
+  unpin(messageId: string) {
+    return this.#agent.unpin(this.scope, messageId);
+  }
+
+  pins() {
+    return this.#agent.listPins(this.scope);
   }
 
   async siblings() {

@@ -3,6 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
+import type { CompactionInfo, CompactRequest } from "../wire/compaction.ts";
 import type {
   BranchEvents,
   BranchHandle,
@@ -267,6 +268,40 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   revert({ to, ...request }: RevertPoint): Promise<StateBody["branch"]> {
     const body = { ...(to !== undefined && { toMessageId: to }), ...request };
     return this.#http.json("POST", `${this.#path}/revert`, { body });
+  }
+
+  /** Shows older messages as something shorter, by the agent's strategy: to models, or with `retention: "hard"` to people too. */
+  compact(request: CompactRequest = {}): Promise<CompactionInfo> {
+    return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, isRepeatable: false });
+  }
+
+  /** Takes a compaction back: the newest, or the one named. */
+  async uncompact(compactionId?: string): Promise<CompactionInfo | undefined> {
+    const body = compactionId === undefined ? {} : { compactionId };
+    const { compaction } = await this.#http.json<{ compaction?: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
+      ...{ body, isRepeatable: false },
+    });
+    return compaction;
+  }
+
+  /** The compactions in force and those whose place they took, newest first. */
+  async compactions(): Promise<readonly CompactionInfo[]> {
+    return (await this.#http.json<{ compactions: CompactionInfo[] }>("GET", `${this.#path}/compactions`)).compactions;
+  }
+
+  /** Keeps a message word for word in every compaction from now on. */
+  pin(messageId: string): Promise<void> {
+    return this.#http.json("PUT", this.#path + path`/pins/${messageId}`);
+  }
+
+  /** Removes a pin. */
+  unpin(messageId: string): Promise<void> {
+    return this.#http.json("DELETE", this.#path + path`/pins/${messageId}`);
+  }
+
+  /** The ids of pinned messages, in their order. */
+  async pins(): Promise<readonly string[]> {
+    return (await this.#http.json<{ pins: string[] }>("GET", `${this.#path}/pins`)).pins;
   }
 
   /** The event under the type that the program gave it: `Event` is what the definitions of the context make of one. */

@@ -195,8 +195,12 @@ export function taskEnded(source: DraftSource, end: FactPayload<"task.ended">): 
   return { ...stamp(source), type: "task.ended", ...end };
 }
 
-/** Nothing when nothing changes. */
-export function stateChanged(source: DraftSource, turnId: string, set: JsonObject = {}): Draft<"state.changed">[] {
+/** Nothing when nothing changes. Without a turn, the change takes effect at once. */
+export function stateChanged(
+  source: DraftSource,
+  turnId: string | undefined,
+  set: JsonObject = {},
+): Draft<"state.changed">[] {
   return Object.keys(set).length === 0 ? [] : [{ ...stamp(source), type: "state.changed", turnId, set }];
 }
 

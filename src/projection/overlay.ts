@@ -307,7 +307,7 @@ function countAll(view: BranchView): number {
 }
 
 /** Overlay-2. */
-function alignRange(view: BranchView, { from, to }: { from: number; to: number }): { from: number; to: number } {
+export function alignRange(view: BranchView, { from, to }: { from: number; to: number }): { from: number; to: number } {
   const total = countAll(view);
   // Where a partial view begins, an overlay ends: that is no place between a call and its results.
   const isBoundary = (position: number) => position === 0 || position === view.skipped || position >= total;

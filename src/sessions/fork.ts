@@ -14,20 +14,30 @@ import type { ForkRequest, RevertPoint } from "../wire/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
 import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
+import type { Compactor } from "./compaction/compact.ts";
+import { checkForkCompaction, compactFork, type ForkCompaction } from "./compaction/fork.ts";
 import type { Context, Scope } from "./context.ts";
 import { newOwnership } from "./ownership.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
 import { needBranch } from "./views.ts";
 
-export type { ForkRequest };
+export type { ForkCompaction, ForkRequest };
 
-/** A fork that may work for another branch. */
-export interface OwnedForkRequest extends ForkRequest, Ownership {}
+/** A fork that may work for another branch, and may be given a strategy of this process. */
+export interface OwnedForkRequest extends Omit<ForkRequest, "compaction">, Ownership {
+  readonly compaction?: ForkCompaction;
+}
+
+/** What an agent adds to forks. */
+export interface ForkHooks {
+  readonly change?: ForkChange;
+  readonly compactor?: Compactor;
+}
 
 const forkBranchKeys = optionTable<OwnedForkRequest>({
   ...{ name: anything, description: anything, tags: anything, metadata: anything },
   ...{ from: anything, fromMessageIndex: anything, fromSeq: anything, newBranchId: anything },
-  ...{ owner: anything, visibility: anything },
+  ...{ owner: anything, visibility: anything, compaction: anything },
   state: oneOf("fork-point", "current", "none"),
 });
 
@@ -59,11 +69,12 @@ export async function forkBranch(
   context: Context,
   scope: Scope,
   request: OwnedForkRequest,
-  change?: ForkChange,
+  { change, compactor = {} }: ForkHooks = {},
 ): Promise<BranchInfo> {
   checkOptions("The options of forkBranch", request, forkBranchKeys);
   const source = await resolveBranch(context, scope);
-  const { newBranchId = context.ids.next(), state = "fork-point" } = request;
+  const { newBranchId = context.ids.next(), state = "fork-point", compaction = "inherit" } = request;
+  checkForkCompaction(compaction);
   checkId(newBranchId, "branch");
   let details = newDetails({ name: newBranchId, ...request });
   const ownership = newOwnership(request);
@@ -71,7 +82,8 @@ export async function forkBranch(
   const newest = { seq: view.seq, state: stateOf(view) };
   const { from: messageId, fromMessageIndex: messageIndex, fromSeq: seq } = request;
   const target = { messageId, messageIndex, seq } as Target;
-  const position = await resolvePosition(context, source, view, target);
+  const found = await resolvePosition(context, source, view, target);
+  const position = compaction === "none" && view.lastOverlay > 0 ? withoutCompactions(found) : found;
   let set = await stateChange(context, source, view, position, state);
   const inherited = change || hasState(newest.state) ? await inheritedState(context, source, newest, position.seq) : {};
   if (change) {
@@ -99,6 +111,8 @@ export async function forkBranch(
     ...details,
     ...ownership,
   });
+  const own =
+    typeof compaction === "string" ? undefined : await compactFork(context, source, forked, compaction, compactor);
   const shown = shownState(mergePatch(inherited, set ?? {}));
   const header = {
     ...details,
@@ -106,16 +120,22 @@ export async function forkBranch(
     messages: position.shown + (position.dangles ? 1 : 0),
     ...(position.compacted && { compacted: true }),
     born: forked.id,
-    fork: { messages: position.shown, ...last },
+    fork: { messages: found.shown, ...last },
     ...(shown !== null && { state: shown }),
+    ...own?.header,
   } as unknown as JsonObject;
   const record = await context.store.createBranch(source.sessionId, {
     id: newBranchId,
     parent: { branchId: source.branchId, seq: position.seq },
     header,
-    events: encodeDrafts([forked]).events,
+    events: encodeDrafts([forked, ...(own?.drafts ?? [])]).events,
   });
   return describeBranch(record);
+}
+
+/** The original words: all messages of the ledger, with nothing in force. */
+function withoutCompactions(position: Position): Position {
+  return { ...position, shown: position.messages, compacted: false, inForce: { overlays: [], cleared: [] } };
 }
 
 export async function revertBranch(context: Context, scope: Scope, request: RevertRequest): Promise<BranchInfo> {

@@ -5,10 +5,15 @@ import type { JsonObject } from "../base/json.ts";
 import type { Fact, NewMessage } from "../events/index.ts";
 import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
+import type { CompactionInfo } from "../wire/index.ts";
 import type { Branch, BranchInfo, PlacedBranch, Visibility } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
+import { type CompactOptions, type Compactor, compact } from "./compaction/compact.ts";
+import { listCompactions } from "./compaction/list.ts";
+import * as pins from "./compaction/pinning.ts";
+import { uncompact } from "./compaction/uncompact.ts";
 import * as content from "./content.ts";
 import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
 import { type EventQuery, isSelective, readSelected } from "./flow.ts";
@@ -29,10 +34,19 @@ export type { Branch, BranchInfo, Fork, PlacedBranch, RunInfo } from "./branch.t
 export type { BranchDetails, BranchPatch, NewBranchDetails } from "./branches.ts";
 export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
 export type { InactiveSessions } from "./cleaning.ts";
+export type { CompactOptions } from "./compaction/compact.ts";
+export type {
+  CompactionStrategy,
+  StrategyInput,
+  StrategyModel,
+  StrategyOutput,
+  StrategyReply,
+} from "./compaction/port.ts";
+export { type CompactionFunction, keepTurns } from "./compaction/strategies.ts";
 export type { Content, ContentUri, NewContent } from "./content.ts";
 export type { Scope, ScopeObject, SessionsOptions } from "./context.ts";
 export type { EventQuery } from "./flow.ts";
-export type { ForkRequest, OwnedForkRequest, RevertRequest } from "./fork.ts";
+export type { ForkCompaction, ForkRequest, OwnedForkRequest, RevertRequest } from "./fork.ts";
 export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
 export type { InteractionList, InteractionQuery, OpenInteraction } from "./inbox.ts";
 export type { RevokedPermission } from "./permissions.ts";
@@ -70,6 +84,11 @@ export class Sessions {
 
   get store(): Store {
     return this.#context.store;
+  }
+
+  /** What an agent adds to compactions: its strategy and its model. */
+  protected get compactor(): Compactor {
+    return {};
   }
 
   // Sessions
@@ -145,7 +164,7 @@ export class Sessions {
 
   /** Creates a branch that shares this one's log up to a point; nothing is copied. */
   forkBranch(scope: Scope, request: forks.OwnedForkRequest = {}): Promise<BranchInfo> {
-    return forks.forkBranch(this.#context, scope, request);
+    return forks.forkBranch(this.#context, scope, request, { compactor: this.compactor });
   }
 
   /** Takes the branch back to an earlier point. The log keeps its history. */
@@ -159,6 +178,44 @@ export class Sessions {
    */
   deleteBranch(scope: Scope, options: { recursive?: boolean } = {}): Promise<readonly string[]> {
     return branches.deleteBranch(this.#context, scope, options);
+  }
+
+  // Compaction
+
+  /**
+   * Shows older messages as something shorter: to models, or with `retention: "hard"` to people too. The log keeps them.
+   * `nothing_to_compact` when nothing new would be covered, `run_active` while a run is active.
+   */
+  compact(scope: Scope, options: CompactOptions = {}): Promise<CompactionInfo> {
+    return compact(this.#context, scope, options, this.compactor);
+  }
+
+  /**
+   * Takes a compaction back, soft or hard: the newest, or the one named. Also takes back a clearing, by its id. Returns the
+   * compaction; `compaction_not_found` if it is not in force.
+   */
+  uncompact(scope: Scope, id?: string): Promise<CompactionInfo | undefined> {
+    return uncompact(this.#context, scope, id);
+  }
+
+  /** Lists the compactions in force and those whose place they took, newest first. */
+  listCompactions(scope: Scope): Promise<CompactionInfo[]> {
+    return listCompactions(this.#context, scope);
+  }
+
+  /** Pins a message: every compaction from now on keeps it word for word. */
+  pin(scope: Scope, messageId: string): Promise<void> {
+    return pins.pin(this.#context, scope, messageId);
+  }
+
+  /** Removes a pin; compactions that keep the message go on keeping it. */
+  unpin(scope: Scope, messageId: string): Promise<void> {
+    return pins.unpin(this.#context, scope, messageId);
+  }
+
+  /** Lists the ids of pinned messages, in their order. */
+  listPins(scope: Scope): Promise<string[]> {
+    return pins.listPins(this.#context, scope);
   }
 
   // Turns

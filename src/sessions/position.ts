@@ -55,7 +55,7 @@ export interface InForce {
   readonly cleared: (Omit<Cleared, "callIds"> & { callIds: string[] })[];
 }
 
-function copyCleared({ callIds, ...cleared }: Cleared): InForce["cleared"][number] {
+export function copyCleared({ callIds, ...cleared }: Cleared): InForce["cleared"][number] {
   return { ...cleared, callIds: [...callIds] };
 }
 
@@ -264,7 +264,7 @@ function beforeFirstTurn(view: BranchView): number {
 }
 
 /** Names what stands for the message now, when a hard compaction replaced it. */
-async function messageMissing(
+export async function messageMissing(
   context: Context,
   ref: BranchRef,
   view: BranchView,

@@ -13,6 +13,7 @@ import type {
   Message,
   UnknownFact,
 } from "../events/index.ts";
+import type { CompactionInfo, CompactRequest } from "./compaction.ts";
 import type { EventsQuery, InputBody } from "./schemas.ts";
 import type {
   BranchBody,
@@ -55,6 +56,11 @@ export interface ForkRequest extends BranchDetails {
   readonly newBranchId?: string;
   /** Branch-scoped state: as of the fork point (default), as it is now, or none. */
   readonly state?: "fork-point" | "current" | "none";
+  /**
+   * Compactions in what the fork shares: they come along (`"inherit"`, the default), or the fork sees the original words
+   * (`"none"`). With options, the fork begins with a compaction of its own, hard by default; the source stays as it is.
+   */
+  readonly compaction?: "inherit" | "none" | CompactRequest;
 }
 
 /** The point that a branch goes back to. */
@@ -218,6 +224,18 @@ export interface BranchHandle<Event = BoughEvent> {
   revert(point: RevertPoint): Promise<StateBody["branch"]>;
   /** The branch and those forked at the same point, the source first. */
   siblings(): Promise<readonly BranchSummary[]>;
+  /** Shows older messages as something shorter, by the agent's strategy: to models, or with `retention: "hard"` to people too. */
+  compact(request?: CompactRequest): Promise<CompactionInfo>;
+  /** Takes a compaction back: the newest, or the one named. */
+  uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
+  /** The compactions in force and those whose place they took, newest first. */
+  compactions(): Promise<readonly CompactionInfo[]>;
+  /** Keeps a message word for word in every compaction from now on. */
+  pin(messageId: string): Promise<void>;
+  /** Removes a pin. */
+  unpin(messageId: string): Promise<void>;
+  /** The ids of pinned messages, in their order. */
+  pins(): Promise<readonly string[]>;
   /** Questions of the branch that wait for an answer, oldest first. */
   interactions(): Promise<readonly Interaction[]>;
   /** Answers a question; an interaction instead of an id lets the compiler check the answer. */

@@ -157,6 +157,31 @@ export const routes = {
     bodyOptional: true,
   }),
 
+  compact: route("POST", `${scope}/compact`, {
+    summary: "Shows older messages as something shorter, by the agent's strategy.",
+    scope: "run",
+    status: 201,
+    body: bodies.compact,
+    bodyOptional: true,
+  }),
+  uncompact: route("POST", `${branch}/uncompact`, {
+    summary: "Takes a compaction back: the newest, or the one named.",
+    scope: "run",
+    body: bodies.uncompact,
+    bodyOptional: true,
+  }),
+  listCompactions: route("GET", `${branch}/compactions`, {
+    summary: "Compactions in force and those whose place they took, newest first.",
+  }),
+  listPins: route("GET", `${branch}/pins`, { summary: "The ids of pinned messages." }),
+  pin: route("PUT", `${branch}/pins/:messageId`, {
+    summary: "Keeps a message word for word in every compaction.",
+    scope: "run",
+    status: 204,
+    gives: "nothing",
+  }),
+  unpin: route("DELETE", `${branch}/pins/:messageId`, { summary: "Removes a pin.", scope: "run" }),
+
   listContent: route("GET", `${branch}/content`, { summary: "Content that is visible on the branch." }),
   uploadContent: route("POST", `${branch}/content`, {
     summary: "Stores a file: the multipart field `file`, or the raw body.",

@@ -122,6 +122,22 @@ export const agentConfigSchema = v.strictObject({
   tools: v.optional(v.pipe(v.array(v.pipe(text(128), v.minLength(1))), v.maxLength(128))),
 });
 
+/** What to compact and how; strategies are the server's. */
+const compactSchema = v.strictObject({
+  keep: v.optional(v.strictObject({ turns: v.optional(count), tokens: v.optional(count) })),
+  before: v.optional(idSchema),
+  range: v.optional(
+    v.strictObject({
+      from: idSchema,
+      to: v.optional(idSchema),
+      previous: v.optional(count),
+      whole: v.optional(v.picklist(["calls", "turns"])),
+    }),
+  ),
+  retention: v.optional(v.picklist(["soft", "hard"])),
+  instructions: v.optional(text(16_384)),
+});
+
 export const bodies = {
   createSession: v.strictObject({ sessionId: v.optional(idSchema), metadata }),
   searchSessions: v.strictObject({
@@ -138,6 +154,7 @@ export const bodies = {
     fromMessageIndex: v.optional(count),
     fromSeq: v.optional(count),
     state: v.optional(v.picklist(["fork-point", "current", "none"])),
+    compaction: v.optional(v.union([v.picklist(["inherit", "none"]), compactSchema])),
     ...details,
   }),
   updateBranch: v.strictObject({
@@ -153,6 +170,8 @@ export const bodies = {
   }),
   saveCheckpoint: v.strictObject({ checkpointId: v.optional(idSchema), label: v.optional(text(1024)) }),
   forkCheckpoint: v.strictObject({ newBranchId: v.optional(idSchema) }),
+  compact: compactSchema,
+  uncompact: v.strictObject({ compactionId: v.optional(idSchema) }),
   input: v.strictObject(inputFields),
   interrupt: v.strictObject(interruptFields),
   respond: v.strictObject(responseFields),

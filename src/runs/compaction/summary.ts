@@ -64,7 +64,7 @@ const unknownWindow = 100_000;
 export function summary(options: SummaryOptions = {}): CompactionStrategy {
   checkOptions("The options of summary", options, optionChecks);
   const { timeoutMs = defaultTimeoutMs } = options;
-  return { name: "summary", timeoutMs, compact: (input) => summarise(input, options) };
+  return { name: "summary", timeoutMs, needsModel: true, compact: (input) => summarise(input, options) };
 }
 
 async function summarise(input: StrategyInput, options: SummaryOptions): Promise<StrategyOutput> {

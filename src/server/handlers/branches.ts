@@ -10,6 +10,7 @@ import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../
 import { branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
 import { AnswerRoom, jsonAnswer, messagesAnswer } from "../pages.ts";
+import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 
 type PageQuery = { limit?: number; cursor?: string; visibility?: Visibility };
@@ -32,6 +33,8 @@ export const branchHandlers = {
     const { tenant, ref, body } = exchange;
     const { fromMessageId, ...rest } = body as Omit<ForkRequest, "from"> & { fromMessageId?: string };
     onePoint([fromMessageId, rest.fromMessageIndex, rest.fromSeq]);
+    // A strategy may ask a model, which is what running is about.
+    if (typeof rest.compaction === "object") needScope(exchange.identity, "run");
     const agent = await exchange.agent();
     const from = fromMessageId === undefined ? {} : { from: fromMessageId };
     const { id } = await agent.forkBranch(ref, { ...rest, ...from });

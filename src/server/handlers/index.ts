@@ -5,6 +5,7 @@ import { Refusal } from "../refusal.ts";
 import { agentHandlers } from "./agents.ts";
 import { branchHandlers } from "./branches.ts";
 import { checkpointHandlers } from "./checkpoints.ts";
+import { compactionHandlers } from "./compaction.ts";
 import { contentHandlers } from "./content.ts";
 import { liveHandlers } from "./live.ts";
 import { runHandlers } from "./runs.ts";
@@ -21,6 +22,7 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
   ...sessionHandlers,
   ...branchHandlers,
   ...checkpointHandlers,
+  ...compactionHandlers,
   ...contentHandlers,
   ...runHandlers,
   ...liveHandlers,

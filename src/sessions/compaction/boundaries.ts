@@ -5,6 +5,7 @@ import { BoughError } from "../../base/errors.ts";
 import { callsOf } from "../../events/index.ts";
 import type { BranchView } from "../../projection/index.ts";
 import { isHard } from "../../projection/overlay.ts";
+import type { MessageRange } from "../../wire/index.ts";
 import type { CompactionRange } from "./port.ts";
 import {
   at,
@@ -17,17 +18,6 @@ import {
   rangeOf,
   survey,
 } from "./range.ts";
-
-/** Messages by id, both ends included, and how far the range is widened from there. */
-export interface MessageRange {
-  readonly from: string;
-  /** Default: `from`. */
-  readonly to?: string;
-  /** This many messages before `from`, too. */
-  readonly previous?: number;
-  /** Widens the range to whole batches (calls and their results) or to whole turns; without it, a range that cuts a batch is refused. */
-  readonly whole?: "calls" | "turns";
-}
 
 interface Span {
   readonly from: number;

@@ -69,5 +69,7 @@ export interface CompactionStrategy {
   readonly keepTurns?: number;
   /** How long it may take (default 60 s); its signal aborts then. */
   readonly timeoutMs?: number;
+  /** It asks a model, so it needs an agent. */
+  readonly needsModel?: true;
   compact(input: StrategyInput): Promise<StrategyOutput>;
 }

@@ -12,16 +12,9 @@ import { callsOf, type Message } from "../../events/index.ts";
 import type { BranchView, Overlay } from "../../projection/index.ts";
 import { countLedger, covers, isHard, messageAt, outermost, unclosedMessages } from "../../projection/overlay.ts";
 import { answerDangling, resultsId } from "../../projection/tools.ts";
+import type { Keep } from "../../wire/index.ts";
 import { pinsOf } from "./pins.ts";
 import type { CompactionRange } from "./port.ts";
-
-/** How much of the newest part of a conversation stays as it is; what is not given does not limit it. */
-export interface Keep {
-  /** The newest turns, the open one included. */
-  readonly turns?: number;
-  /** Of those, as many as have this size together; of a single turn that is larger, its newest part. */
-  readonly tokens?: number;
-}
 
 /** Who sees the difference, and what is known of the open turn. */
 export interface RangeOptions {
@@ -98,6 +91,10 @@ export function rangeOf(ground: Ground, from: number, to: number): CompactionRan
   const { view, count } = ground;
   const isOpen = to > count;
   return { from, to, keep: standing(ground, { from, to }), ...(isOpen && { turnId: view.open!.id }) };
+}
+
+export function isSameRange(a: CompactionRange, b: CompactionRange): boolean {
+  return a.from === b.from && a.to === b.to && String(a.keep) === String(b.keep);
 }
 
 /** Whether the two positions are those of a call and its results. */
