@@ -118,7 +118,7 @@ export async function planRun(
 }
 
 /** A model by the name that the agent gives it, by the provider's, or as it is. */
-function modelOf({ models = {} }: AgentOptions, choice: ModelChoice): Promise<LanguageModel> {
+export function modelOf({ models = {} }: AgentOptions, choice: ModelChoice): Promise<LanguageModel> {
   const isNamed = typeof choice === "string" && Object.hasOwn(models, choice);
   return resolveModel(isNamed ? models[choice]! : choice);
 }

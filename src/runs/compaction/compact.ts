@@ -14,14 +14,14 @@ import type { BranchView } from "../../projection/view.ts";
 import { draftCompaction, messagesOf } from "../../sessions/compaction/apply.ts";
 import type { CompactionRange, StrategyOutput } from "../../sessions/compaction/port.ts";
 import { chooseRange } from "../../sessions/compaction/range.ts";
+import { runStrategy } from "../../sessions/compaction/strategy-run.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
-import { askerFor } from "./asker.ts";
+import { turnAsker } from "./asker.ts";
 import { addFailure, breakerOf, breakerState } from "./breaker.ts";
 import { findClearing } from "./clearing.ts";
 import { type Due, findDue, frameOf } from "./due.ts";
 import { learnRatio, measurePrompt, messageSize } from "./measure.ts";
 import { windowOf } from "./options.ts";
-import { runStrategy } from "./strategy-run.ts";
 
 /** Makes the request of the next model call on a view. */
 export type RequestFor = (view: BranchView) => ModelRequest;
@@ -167,7 +167,7 @@ async function replace(turn: ActiveTurn, view: BranchView, { due, range, request
   const inputFor = (own: AbortSignal) => ({
     ...seen,
     signal: own,
-    asker: askerFor(turn, request, { signal: own, isOverfull }),
+    asker: turnAsker(turn, { request, signal: own, isOverfull }),
   });
   const output = await runStrategy(strategy, inputFor, { clock, signal });
   failpoint("run.compaction.summarised");

@@ -16,6 +16,7 @@ import {
 import type { LanguageModel } from "../../models/index.ts";
 import { contextWindow } from "../../models/windows.ts";
 import type { CompactionStrategy } from "../../sessions/compaction/port.ts";
+import { type CompactionFunction, toStrategy } from "../../sessions/compaction/strategies.ts";
 import { summary } from "./summary.ts";
 
 type Named = Pick<LanguageModel, "provider" | "modelId">;
@@ -44,11 +45,9 @@ export interface CompactionOptions {
    */
   readonly clear?: false | ClearOptions;
   /** What makes something shorter of a range (default `summary()`). */
-  readonly strategy?: CompactionStrategy;
+  readonly strategy?: CompactionStrategy | CompactionFunction;
   /** Whether only models see the difference (default "soft"), or people too. */
   readonly retention?: "soft" | "hard";
-  /** Whether a summary is prepared in the background before it is needed (default false). */
-  readonly ahead?: boolean;
 }
 
 export interface ClearOptions {
@@ -69,7 +68,7 @@ export interface RunCompactionOptions extends CompactionOptions {
 
 /** What a run does. */
 export interface CompactionPlan
-  extends Required<Pick<CompactionOptions, "at" | "coldAt" | "cacheMs" | "target" | "retention" | "ahead">>,
+  extends Required<Pick<CompactionOptions, "at" | "coldAt" | "cacheMs" | "target" | "retention">>,
     Pick<CompactionOptions, "window" | "tokens" | "turns" | "messages"> {
   /** Whether it compacts before a call when a bound is reached. */
   readonly isProactive: boolean;
@@ -98,7 +97,7 @@ export function planRunCompaction(
   run: RunCompaction | undefined,
 ): CompactionPlan {
   if (run === undefined) return agent;
-  if (run === "off") return { ...agent, isProactive: false, recovers: false, ahead: false };
+  if (run === "off") return { ...agent, isProactive: false, recovers: false };
   if (run === "force") return { ...agent, isForced: true };
   const { force = false, stopAfter = false, ...own } = run;
   const options = { ...(isObject(agentChoice) ? agentChoice : {}), ...own };
@@ -108,9 +107,10 @@ export function planRunCompaction(
 }
 
 function resolve(options: CompactionOptions, when: Pick<CompactionPlan, "isProactive" | "recovers">): CompactionPlan {
-  const { at = 0.8, cacheMs = 300_000, keep = {}, strategy = summary() } = options;
+  const { at = 0.8, cacheMs = 300_000, keep = {} } = options;
+  const strategy = toStrategy(options.strategy ?? summary());
   const { coldAt = Math.min(0.5, at), target = Math.min(0.5, 0.625 * at) } = options;
-  const { retention = "soft", ahead = false, clear = {}, window, tokens, turns, messages } = options;
+  const { retention = "soft", clear = {}, window, tokens, turns, messages } = options;
   if (coldAt > at) throw badOption("compaction.coldAt must not be larger than compaction.at.");
   if (target >= at) throw badOption("compaction.target must be smaller than compaction.at.");
   const keptTurns = keep.turns ?? strategy.keepTurns ?? defaultTurns;
@@ -121,7 +121,7 @@ function resolve(options: CompactionOptions, when: Pick<CompactionPlan, "isProac
   }
   return {
     ...when,
-    ...{ at, coldAt, cacheMs, target, strategy, retention, ahead },
+    ...{ at, coldAt, cacheMs, target, strategy, retention },
     isForced: false,
     stopsAfter: false,
     keep: { turns: keptTurns, tokens: keep.tokens ?? defaultTokens },
@@ -168,11 +168,10 @@ const compaction: OptionChecks<CompactionOptions> = {
   messages: count,
   clear: { fits: (value) => value === false || isObject(value), wanted: "false or an object" },
   strategy: {
-    fits: (value) => isObject(value) && typeof value.name === "string" && typeof value.compact === "function",
-    wanted: "a strategy: summary(), or an object with a name and a function compact",
+    fits: (value) => typeof value === "function" || (isObject(value) && typeof value.compact === "function"),
+    wanted: "a strategy, such as summary() or keepTurns(20), or a function",
   },
   retention: oneOf("soft", "hard"),
-  ahead: flag,
 };
 const compactionTable = optionTable<CompactionOptions>(compaction);
 const runTable = optionTable<RunCompactionOptions>({ ...compaction, force: flag, stopAfter: flag });

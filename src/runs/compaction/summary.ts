@@ -53,7 +53,7 @@ const optionChecks = optionTable<SummaryOptions>({
 });
 
 const defaultMaxTokens = 4_096;
-export const defaultTimeoutMs = 60_000;
+const defaultTimeoutMs = 60_000;
 
 /** The share of the window that a text to summarise may take. */
 const textShare = 0.6;

@@ -3,9 +3,11 @@
 import { untilAborted } from "../../base/abort.ts";
 import { alarm, type Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
-import { isObject } from "../../base/options.ts";
-import type { CompactionStrategy, StrategyInput, StrategyOutput } from "../../sessions/compaction/port.ts";
-import { defaultTimeoutMs } from "./summary.ts";
+import type { CompactionStrategy, StrategyInput, StrategyOutput } from "./port.ts";
+import { checkOutput } from "./strategies.ts";
+
+/** How long a strategy may take that does not say. */
+const defaultTimeoutMs = 60_000;
 
 /** What the strategy makes of its input; throws what it throws, or `aborted` when it takes too long. */
 export async function runStrategy(
@@ -27,12 +29,4 @@ export async function runStrategy(
     // Whatever it left running stops.
     over.abort();
   }
-}
-
-function checkOutput(name: string, output: StrategyOutput): StrategyOutput {
-  const { replacements, keep = [] } = (isObject(output) ? output : {}) as Partial<StrategyOutput>;
-  const isMessage = (each: unknown) => isObject(each) && typeof each.role === "string" && each.content !== undefined;
-  if (Array.isArray(replacements) && replacements.every(isMessage) && Array.isArray(keep)) return output;
-  const sentence = `Strategy "${name}" must return { replacements: a list of messages, keep?: a list of message ids }.`;
-  throw new BoughError("invalid_argument", sentence);
 }
