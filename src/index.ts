@@ -97,13 +97,6 @@ export {
   type SummaryOptions,
   summary,
 } from "./runs/index.ts";
-export type {
-  CompactionStrategy,
-  StrategyInput,
-  StrategyModel,
-  StrategyOutput,
-  StrategyReply,
-} from "./sessions/compaction/port.ts";
 export {
   type Branch,
   type BranchDetails,
@@ -112,6 +105,9 @@ export {
   type Checkpoint,
   type CheckpointRequest,
   type CheckpointSource,
+  type CompactionFunction,
+  type CompactionStrategy,
+  type CompactOptions,
   type Content,
   type ContentUri,
   type EventPage,
@@ -122,6 +118,7 @@ export {
   type InactiveSessions,
   type InteractionList,
   type InteractionQuery,
+  keepTurns,
   type LogEvent,
   type LogFact,
   lastN,
@@ -145,6 +142,10 @@ export {
   type SessionPatch,
   Sessions,
   type SessionsOptions,
+  type StrategyInput,
+  type StrategyModel,
+  type StrategyOutput,
+  type StrategyReply,
   type ToolReturn,
   type TurnClose,
   type TurnFailure,
@@ -180,3 +181,4 @@ export type {
   SubmittedRun,
   UndoneTurn,
 } from "./wire/handle.ts";
+export type { CompactionInfo, CompactRequest, ContextUsage } from "./wire/index.ts";
