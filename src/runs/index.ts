@@ -4,7 +4,6 @@ export { type CallOwner, currentCall, followCalls } from "./calls/call-owner.ts"
 export type {
   ClearOptions,
   CompactionOptions,
-  CompactionPlan,
   RunCompaction,
   RunCompactionOptions,
 } from "./compaction/options.ts";

@@ -50,6 +50,7 @@ export interface CompactionOptions {
   readonly retention?: "soft" | "hard";
 }
 
+/** Which outputs of old calls are cleared. */
 export interface ClearOptions {
   readonly batches?: number;
   readonly gain?: number;
@@ -59,6 +60,7 @@ export interface ClearOptions {
 /** What one run can say: nothing by itself and no recovery ("off"), before its first call in any case ("force"), or how. */
 export type RunCompaction = "off" | "force" | RunCompactionOptions;
 
+/** How one run compacts. */
 export interface RunCompactionOptions extends CompactionOptions {
   /** Compacts before the run's first model call in any case. */
   readonly force?: boolean;
