@@ -22,7 +22,7 @@ import {
 import { closedTranscript, unclosedTranscript } from "../../projection/transcript.ts";
 import type { BranchView } from "../../projection/view.ts";
 import { CallIds } from "../calls/call-ids.ts";
-import { learnFrom, viewAfterOverflow, viewForCall } from "../compaction/compact.ts";
+import { learnFrom, viewAfterOverflow, viewForCall } from "../compaction/between-calls.ts";
 import type { Span } from "../emit.ts";
 import { Partials } from "../structured-output/partials.ts";
 import type { ActiveTurn } from "./active-turn.ts";

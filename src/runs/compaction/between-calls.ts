@@ -1,9 +1,9 @@
 // Automatic compaction of the branch that a run holds.
-//   Compact-1. Nothing is written until what is shown instead is whole; the append of the fact is the compaction.
-//   Compact-2. A strategy that fails or takes too long costs its time and nothing else: the call goes on as it is.
-//   Compact-3. At most one compaction before a model call, and one more when the provider says that the prompt is too long.
-//   Compact-4. One pass clears outputs or puts something in the place of messages, never both: each costs the cached prefix once.
-//   Compact-5. A result that is not clearly smaller is not written, and counts as a failure (breaker.ts).
+//   BetweenCalls-1. Nothing is written until what is shown instead is whole; the append of the fact is the compaction.
+//   BetweenCalls-2. A strategy that fails or takes too long costs its time and nothing else: the call goes on as it is.
+//   BetweenCalls-3. At most one compaction before a model call, and one more when the provider says that the prompt is too long.
+//   BetweenCalls-4. One pass clears outputs or puts something in the place of messages, never both: each costs the cached prefix once.
+//   BetweenCalls-5. A result that is not clearly smaller is not written, and counts as a failure (breaker.ts).
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
@@ -116,7 +116,7 @@ function capacityOf({ plan: { compaction, model } }: ActiveTurn): number | undef
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** Clears outputs of old calls, if that alone is enough (Compact-4). */
+/** Clears outputs of old calls, if that alone is enough (BetweenCalls-4). */
 async function clear(turn: ActiveTurn, view: BranchView, { reason, before }: Due): Promise<boolean> {
   const { compaction: plan, tools, model } = turn.plan;
   const capacity = capacityOf(turn);
@@ -218,7 +218,7 @@ function sizeAfter(
 /** The share of the size that may be left when the size is the reason. */
 const enough = 0.7;
 
-/** Compact-5. Where not the size is the reason, or the call is lost anyway, whatever makes it smaller will do. */
+/** BetweenCalls-5. Where not the size is the reason, or the call is lost anyway, whatever makes it smaller will do. */
 function checkGain({ reason, before }: Due, after: number): void {
   const isBySize = reason === "share" || reason === "cold" || reason === "tokens";
   if (isBySize ? after <= enough * before : after < before) return;
