@@ -113,6 +113,7 @@ export {
   type EventPage,
   type EventQuery,
   type Fork,
+  type ForkCompaction,
   type ForkRequest,
   fullHistory,
   type InactiveSessions,
@@ -166,6 +167,7 @@ export {
   type ToolSet,
   type ToolSource,
 } from "./tools/index.ts";
+export type { CompactionInfo, CompactRequest, ContextUsage, Keep, MessageRange } from "./wire/compaction.ts";
 export type {
   BranchEvents,
   BranchHandle,
@@ -181,4 +183,3 @@ export type {
   SubmittedRun,
   UndoneTurn,
 } from "./wire/handle.ts";
-export type { CompactionInfo, CompactRequest, ContextUsage } from "./wire/index.ts";

@@ -4,7 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
-import type { ContextUsage } from "../wire/index.ts";
+import type { CompactionInfo, ContextUsage } from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
@@ -49,6 +49,10 @@ export interface Conversation {
   fork(ref: BranchRef, options: { newBranchId: string; keep?: number }): Promise<void>;
   /** Reverts the branch to this message; without one, to its beginning. */
   revert(ref: BranchRef, to: string | undefined): Promise<void>;
+  /** Compacts the branch by the agent's strategy; `keep` is the number of turns that stay. */
+  compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo>;
+  /** Takes the newest compaction back. */
+  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined>;
   /**
    * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
    * turn can't start.

@@ -6,6 +6,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { NamespacedStore } from "../stores/namespaced/index.ts";
+import type { CompactionInfo } from "../wire/index.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
 export class LocalConversation implements Conversation {
@@ -65,6 +66,14 @@ export class LocalConversation implements Conversation {
 
   async revert(ref: BranchRef, to: string | undefined): Promise<void> {
     await this.#agent.revertBranch(ref, { ...(to === undefined ? { toMessageIndex: 0 } : { to }) });
+  }
+
+  compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo> {
+    return this.#agent.compact(ref, keep === undefined ? {} : { keep: { turns: keep } });
+  }
+
+  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+    return this.#agent.uncompact(ref);
   }
 
   async *run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent> {

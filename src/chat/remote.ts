@@ -8,6 +8,7 @@ import type { Client, RemoteBranch } from "../client/index.ts";
 import { type BoughEvent, liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
+import type { CompactionInfo } from "../wire/index.ts";
 import type { StateBody } from "../wire/types.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
@@ -67,6 +68,14 @@ export class RemoteConversation implements Conversation {
 
   async revert(ref: BranchRef, to: string | undefined): Promise<void> {
     await this.#branch(ref).revert(to === undefined ? { toMessageIndex: 0 } : { to });
+  }
+
+  compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo> {
+    return this.#branch(ref).compact(keep === undefined ? {} : { keep: { turns: keep } });
+  }
+
+  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+    return this.#branch(ref).uncompact();
   }
 
   async *run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent> {

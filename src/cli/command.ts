@@ -1,5 +1,6 @@
 import type { ArgDef, ArgsDef, ParsedArgs } from "citty";
 import { BoughError } from "../base/errors.ts";
+import type { ScopeObject } from "../sessions/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What every command receives. */
@@ -52,6 +53,21 @@ export const storeArg = {
 export const storeWord = {
   url: { ...storeArg.store, type: "positional", required: false },
 } satisfies Record<string, ArgDef>;
+
+/** A branch, for commands about one. */
+export const branchArgs = {
+  session: { type: "positional", valueHint: "SESSION", required: true, description: "the session's id" },
+  branch: {
+    type: "positional",
+    valueHint: "BRANCH",
+    required: false,
+    description: "the branch's id; optional if there is only one",
+  },
+} as const satisfies Record<string, ArgDef>;
+
+export function scopeOf({ session, branch }: { session: string; branch?: string | undefined }): ScopeObject {
+  return branch === undefined ? { sessionId: session } : { sessionId: session, branchId: branch };
+}
 
 export const jsonArg = {
   json: { type: "boolean", description: "print JSON for scripts" },

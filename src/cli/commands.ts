@@ -68,6 +68,24 @@ const interactions: Group = {
   },
 };
 
+const compactions: Group = {
+  summary: "list, make and take back compactions of a branch",
+  commands: {
+    ls: {
+      summary: "list a branch's compactions, newest first",
+      load: async () => (await import("./commands/compactions-ls.ts")).compactionsLs,
+    },
+    add: {
+      summary: "leave a branch's old turns out of what models see, or of what people see too",
+      load: async () => (await import("./commands/compactions-add.ts")).compactionsAdd,
+    },
+    rm: {
+      summary: "take a compaction back: the newest, or the one named",
+      load: async () => (await import("./commands/compactions-rm.ts")).compactionsRm,
+    },
+  },
+};
+
 const events: Group = {
   summary: "read logs",
   commands: {
@@ -92,6 +110,7 @@ export const root: Group = {
     store,
     sessions,
     interactions,
+    compactions,
     events,
     audit: {
       summary: "print who did what to a server's sessions, and with what outcome",

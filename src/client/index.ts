@@ -3,6 +3,7 @@
 import type { BoughEvent, EventFrom, OwnEventDefinition } from "../events/index.ts";
 import { Client, type ClientOptions } from "./client.ts";
 
+export type { CompactionInfo, CompactRequest, Keep, MessageRange } from "../wire/compaction.ts";
 export type {
   BranchDetails,
   BranchEvents,

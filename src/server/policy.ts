@@ -15,6 +15,8 @@ export interface ActionScope {
   readonly checkpointId?: string;
   readonly contentId?: string;
   readonly interactionId?: string;
+  readonly messageId?: string;
+  readonly compactionId?: string;
 }
 
 /** A route of a mount, as `mount.route`, with the names that the mount declares. */
@@ -78,6 +80,8 @@ const scopeKeys = [
   "checkpointId",
   "contentId",
   "interactionId",
+  "messageId",
+  "compactionId",
 ] as const satisfies readonly (keyof ActionScope)[];
 
 /** Ids of the path take precedence over those of the body, which may only name what is to be created. */

@@ -16,6 +16,7 @@ import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Compactor } from "./compaction/compact.ts";
 import { checkForkCompaction, compactFork, type ForkCompaction } from "./compaction/fork.ts";
+import { withPins } from "./compaction/pins.ts";
 import type { Context, Scope } from "./context.ts";
 import { newOwnership } from "./ownership.ts";
 import { type Position, resolvePosition, type Target } from "./position.ts";
@@ -84,12 +85,15 @@ export async function forkBranch(
   const target = { messageId, messageIndex, seq } as Target;
   const found = await resolvePosition(context, source, view, target);
   const position = compaction === "none" && view.lastOverlay > 0 ? withoutCompactions(found) : found;
-  let set = await stateChange(context, source, view, position, state);
   const inherited = change || hasState(newest.state) ? await inheritedState(context, source, newest, position.seq) : {};
+  let set =
+    state === "fork-point" && seq === undefined
+      ? changed(inherited, withPins(inherited, newest.state, position.messages))
+      : await stateChange(context, source, view, position, state);
   if (change) {
     const { messageId } = position;
     const base = mergePatch(inherited, set ?? {});
-    const changed = await change({
+    const asked = await change({
       sessionId: source.sessionId,
       sourceBranchId: source.branchId,
       newBranchId,
@@ -97,8 +101,8 @@ export async function forkBranch(
       metadata: details.metadata ?? {},
       state: base,
     });
-    details = newDetails({ ...details, metadata: changed.metadata });
-    if (Object.keys(changed.state).length > 0) set = { ...set, ...changed.state };
+    details = newDetails({ ...details, metadata: asked.metadata });
+    if (hasState(asked.state)) set = { ...set, ...asked.state };
   }
   const last = position.messageId && { messageId: position.messageId };
   const forked = branchForked(context, {
@@ -145,8 +149,10 @@ export async function revertBranch(context: Context, scope: Scope, request: Reve
   await whileFree(context, ref, async (view) => {
     const target = { messageId, messageIndex, seq: toSeq, checkpointId } as Target;
     const position = await resolvePosition(context, ref, view, target, { goBack: true });
+    const now = stateOf(view);
+    const isByMessage = toSeq === undefined && checkpointId === undefined;
     const then = await context.views.stateAt(ref, position.seq);
-    const set = diffPatch(stateOf(view), then);
+    const set = diffPatch(now, isByMessage ? withPins(then, now, position.messages) : then);
     const reverted = branchReverted(context, {
       to: position.seq,
       messages: position.messages,
@@ -184,6 +190,11 @@ async function stateChange(
 ): Promise<JsonObject | undefined> {
   if (choice === "fork-point") return undefined;
   const inherited = await context.views.stateAt(source, position.seq);
-  const set = diffPatch(inherited, choice === "none" ? {} : stateOf(view));
-  return Object.keys(set).length > 0 ? set : undefined;
+  return changed(inherited, choice === "none" ? {} : stateOf(view));
+}
+
+/** Undefined when nothing changes. */
+function changed(from: JsonObject, to: JsonObject): JsonObject | undefined {
+  const set = diffPatch(from, to);
+  return hasState(set) ? set : undefined;
 }

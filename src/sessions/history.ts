@@ -153,10 +153,22 @@ function pageShown({ shown, turns }: BranchView, last: number, before: number): 
     return found < 0 ? shown!.length : found;
   };
   const end = firstFrom(before);
-  const first = shown!.slice(0, Math.max(end - last, 0) + 1).findLast((message) => from.has(message.turnId));
+  const starts = startingTurns(turns);
+  const first = shown!.slice(0, Math.max(end - last, 0) + 1).findLast((message) => starts.has(message.turnId));
   const start = first ? firstFrom(begins(first)) : 0;
   const messages = shown!.slice(start, end);
   return start > 0 ? { messages, before: begins(first!) } : { messages };
+}
+
+/** The turns that begin where every turn before them is closed: the next page may be read from the log's end there. */
+function startingTurns(turns: BranchView["turns"]): Set<string> {
+  const starts = new Set<string>();
+  let closed = 0;
+  for (const { id, from, to } of turns) {
+    if (from > closed) starts.add(id);
+    closed = Math.max(closed, to);
+  }
+  return starts;
 }
 
 async function readTail(

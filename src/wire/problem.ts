@@ -124,6 +124,8 @@ const tellable = new Set([
   "messageIndex",
   "messages",
   "replacements",
+  "compactionId",
+  "replacedBy",
   "runId",
   "agentId",
   "turnId",

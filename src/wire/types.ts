@@ -208,6 +208,8 @@ export interface AuditRecord {
   readonly checkpointId?: string;
   readonly contentId?: string;
   readonly interactionId?: string;
+  readonly messageId?: string;
+  readonly compactionId?: string;
   /** The id of what the request created. */
   readonly createdId?: string;
   /** The permission mode that an input asked for. */

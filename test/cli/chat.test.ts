@@ -116,7 +116,23 @@ export default {
     expect(again.stdout).toContain("   1  user       What time is it?");
   });
 
+  test("compacts, and takes it back", async () => {
+    const cwd = scratch();
+    const { code, stdout, stderr } = await chat(
+      cwd,
+      ["Hello", "Hello again", "/compact 1", "/uncompact"],
+      "--session",
+      "s",
+    );
+    expect(code).toBe(0);
+    expect(stdout + stderr).toContain("Compacted 2 messages.");
+    expect(stdout + stderr).toContain("The model sees 2 compacted messages again.");
+  });
+
   test.each([
+    [["Hello", "/compact x"], "/compact [N]"],
+    [["Hello", "/compact 1"], "(nothing_to_compact)"],
+    [["Hello", "/uncompact"], "(compaction_not_found)"],
     [["/frob"], "Unknown command: /frob"],
     [["/switch main"], "There are no messages yet."],
     [["Hello", "/switch nowhere"], "Name one of this session's branches: main."],

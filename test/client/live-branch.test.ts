@@ -73,6 +73,29 @@ describe.each(transports)("over %s", (transport) => {
     }
   });
 
+  test("shows compactions by hand as they are made and taken back", async () => {
+    const g = await given((_, call) => `Answer ${call}.`);
+    const branch = (await clientOf(g, { transport })).branch(scope);
+    for (const n of [1, 2, 3]) await branch.run(`Question ${n}`).text();
+    const live = branch.live();
+    watching(live);
+    await until(() => live.current.connection.state === "live");
+    const before = live.current.messages;
+    expect(before.length).toBe(6);
+    const { id } = await branch.compact({ keep: { turns: 1 }, retention: "hard" });
+    await until(() => live.current.messages.length === 2);
+    await branch.pin(before[4]!.id);
+    await branch.uncompact(id);
+    await until(() => live.current.messages.length === 6);
+    expect(live.current.messages).toEqual(before);
+    await branch.compact({ keep: { turns: 1 } });
+    const { seq } = await branch.state();
+    await until(() => live.current.seq === seq);
+    expect(live.current.messages).toEqual(before);
+    await branch.run("Question 4").text();
+    await until(() => live.current.messages.length === 8 && live.current.status === "idle");
+  });
+
   test("joins in the middle of a message with what was said before", async () => {
     const passage = gate();
     const model = slowModel(["one ", "two ", "three"], passage.passed);

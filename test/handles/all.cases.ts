@@ -200,6 +200,29 @@ function historyCases(open: Open): void {
     expect(await handle.run("Again").text()).toBe("Three.");
   });
 
+  test("compactions, pins and compacted forks", async () => {
+    const { handle } = await twoTurns(open);
+    const { messages } = await handle.messages();
+    const ids = messages.map(({ id }) => id);
+    await handle.pin(ids[1]!);
+    expect(await handle.pins()).toEqual([ids[1]]);
+    const made = await handle.compact({ keep: { turns: 1 }, retention: "hard" });
+    expect(made).toMatchObject({ retention: "hard", first: ids[0], last: ids[1], messages: 2, kept: 1, inForce: true });
+    expect((await handle.messages()).messages.map(({ id }) => id)).toEqual(ids.slice(1));
+    expect(await handle.compactions()).toEqual([made]);
+    const whole = await handle.fork({ compaction: "none" });
+    expect((await whole.messages()).messages.map(({ id }) => id)).toEqual(ids);
+    const small = await handle.fork({ compaction: { range: { from: ids[2]!, to: ids[3]! } } });
+    expect((await small.messages()).messages.map(({ id }) => id)).toEqual([ids[1]]);
+    await expect(handle.compact({ keep: { turns: 1 } })).rejects.toSatisfy(code("nothing_to_compact"));
+    expect(await handle.uncompact(made.id)).toEqual({ ...made, inForce: false });
+    await expect(handle.uncompact()).rejects.toSatisfy(code("compaction_not_found"));
+    await handle.unpin(ids[1]!);
+    expect(await handle.pins()).toEqual([]);
+    expect((await handle.messages()).messages.map(({ id }) => id)).toEqual(ids);
+    expect(await handle.run("Third").text()).toBe("Three.");
+  });
+
   test("fork, revert, siblings, pages and checkpoints", async () => {
     const { handle } = await twoTurns(open);
     const { checkpoints } = handle;

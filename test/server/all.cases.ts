@@ -5,6 +5,7 @@ import { describeAssets } from "./assets.cases.ts";
 import { describeAttacks } from "./attacks.cases.ts";
 import { describeAudit } from "./audit.cases.ts";
 import { describeClientConfig } from "./client-config.cases.ts";
+import { describeCompaction } from "./compaction.cases.ts";
 import { describeFront } from "./front.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
 import { describeHidden } from "./hidden.cases.ts";
@@ -32,6 +33,7 @@ export function describeAll(open: OpenStore): void {
   describe("runs", () => describeRuns(open));
   describe("prefix", () => describePrefix(open));
   describe("client config", () => describeClientConfig(open));
+  describe("compaction", () => describeCompaction(open));
   describe("hidden branches", () => describeHidden(open));
   describe("pages", () => describePages(open));
   describe("live", () => describeLive(open));

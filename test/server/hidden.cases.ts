@@ -112,13 +112,17 @@ export function describeHidden(open: OpenStore): void {
       refused.push(name);
     }
     expect(refused.sort()).toEqual([
+      "compact",
       "deleteBranch",
       "deleteContent",
       "interrupt",
+      "pin",
       "revertBranch",
       "revertCheckpoint",
       "saveCheckpoint",
       "submitInput",
+      "uncompact",
+      "unpin",
       "updateBranch",
       "uploadContent",
     ]);

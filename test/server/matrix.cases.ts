@@ -75,6 +75,7 @@ class Tenants {
       checkpointId: "c",
       runId: "r",
       contentId: this.#contentId,
+      messageId: this.#messageId,
     };
     return path.replace(/:(\w+)/g, (_, name: string) => params[name]!);
   }

@@ -65,6 +65,7 @@ const paths: Record<string, string> = {
   checkpointId: "c",
   runId: "r",
   contentId: "x",
+  messageId: "m",
 };
 const pathOf = ({ path }: Route) => path.replace(/:(\w+)/g, (_, name: string) => paths[name]!);
 const idsIn = ({ path }: Route) =>

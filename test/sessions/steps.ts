@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import { callsOf, type Draft } from "../../src/events/index.ts";
 import type { Store } from "../../src/log/index.ts";
-import type { Sessions, TurnWriter } from "../../src/sessions/index.ts";
+import type { ForkCompaction, Sessions, TurnWriter } from "../../src/sessions/index.ts";
 import { appendRaw, asks, on, replay, result, says } from "./kit.ts";
 
 type End = "commit" | "stage" | "interrupt" | "fail" | "release";
@@ -16,9 +16,12 @@ export type Step = { branch: number; second: boolean } & (
   | { do: "resume"; end: End; state: number }
   | { do: "save" }
   | { do: "load" }
-  | { do: "fork"; point: Point; state: "fork-point" | "current" | "none" }
+  | { do: "fork"; point: Point; state: "fork-point" | "current" | "none"; compaction: ForkCompaction }
   | { do: "revert"; point: Point }
   | { do: "compact"; hard: boolean; from: number; to: number }
+  | { do: "shorten"; hard: boolean; how: "keep" | "before" | "range"; n: number; m: number; keeps: boolean }
+  | { do: "uncompact"; any: boolean; n: number }
+  | { do: "pin"; n: number; off: boolean }
   | { do: "update"; n: number }
   | { do: "delete" }
 );
@@ -30,6 +33,8 @@ const point: fc.Arbitrary<Point> = fc.record({ by: fc.constantFrom("id", "index"
 const batches = fc.array(fc.uniqueArray(fc.nat(3), { maxLength: 3 }), { maxLength: 2 });
 const state = fc.nat(5);
 const forkState = fc.constantFrom("fork-point", "fork-point", "current", "none");
+const own = { keep: { turns: 1 }, strategy: () => ({ replacements: [{ role: "user" as const, content: "forked" }] }) };
+const forkCompaction = fc.constantFrom<ForkCompaction>("inherit", "inherit", "none", own);
 
 const where = { branch: any, second: fc.boolean() };
 const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
@@ -37,9 +42,18 @@ const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   [2, { do: fc.constant("resume"), end, state }],
   [2, { do: fc.constant("save") }],
   [1, { do: fc.constant("load") }],
-  [3, { do: fc.constant("fork"), point, state: forkState }],
+  [3, { do: fc.constant("fork"), point, state: forkState, compaction: forkCompaction }],
   [3, { do: fc.constant("revert"), point }],
   [2, { do: fc.constant("compact"), hard: fc.boolean(), from: any, to: any }],
+  [
+    3,
+    {
+      ...{ do: fc.constant("shorten"), hard: fc.boolean(), how: fc.constantFrom("keep", "before", "range") },
+      ...{ n: any, m: any, keeps: fc.boolean() },
+    },
+  ],
+  [2, { do: fc.constant("uncompact"), any: fc.boolean(), n: any }],
+  [1, { do: fc.constant("pin"), n: any, off: fc.boolean() }],
   [1, { do: fc.constant("update"), n: any }],
   [1, { do: fc.constant("delete") }],
 ];
@@ -71,9 +85,12 @@ export class Work {
     else if (step.do === "resume") await this.#resume(sessions, id, step);
     else if (step.do === "save") await this.#save(sessions, id);
     else if (step.do === "load") await sessions.loadBranch({ sessionId: "s", branchId: id });
-    else if (step.do === "fork") await this.#fork(sessions, id, step.point, step.state);
+    else if (step.do === "fork") await this.#fork(sessions, id, step.point, step.state, step.compaction);
     else if (step.do === "revert") await this.#revert(sessions, id, step.point);
     else if (step.do === "compact") await this.#compact(id, step);
+    else if (step.do === "shorten") await this.#shorten(sessions, id, step);
+    else if (step.do === "uncompact") await this.#uncompact(sessions, id, step);
+    else if (step.do === "pin") await this.#pin(sessions, id, step);
     else if (step.do === "update")
       await sessions.updateBranch({ sessionId: "s", branchId: id }, { name: `n${step.n}`, metadata: { n: step.n } });
     else
@@ -134,7 +151,13 @@ export class Work {
     return by === "id" && messages.length > 0 ? { id: messages[n % messages.length]!.id } : {};
   }
 
-  async #fork(sessions: Sessions, branchId: string, point: Point, state: "fork-point" | "current" | "none") {
+  async #fork(
+    sessions: Sessions,
+    branchId: string,
+    point: Point,
+    state: "fork-point" | "current" | "none",
+    compaction: ForkCompaction = "inherit",
+  ) {
     const { id, index, seq } = await this.#target(branchId, point);
     const request = {
       ...(id !== undefined && { from: id }),
@@ -142,7 +165,7 @@ export class Work {
       ...(seq !== undefined && { fromSeq: seq }),
     };
     const newBranchId = this.#name("f");
-    await sessions.forkBranch(on(branchId), { ...request, state, newBranchId });
+    await sessions.forkBranch(on(branchId), { ...request, state, newBranchId, compaction });
     return newBranchId;
   }
 
@@ -165,6 +188,45 @@ export class Work {
       expect(branch.state).toEqual(fork.state);
     }
     await sessions.deleteBranch({ sessionId: "s", branchId: child });
+  }
+
+  /** By the command, which takes any two messages and any count. */
+  async #shorten(sessions: Sessions, branchId: string, step: Step & { do: "shorten" }): Promise<void> {
+    const view = await replay(this.#store, on(branchId));
+    const all = [...view.messages, ...view.overlays.flatMap(({ replacements }) => replacements)];
+    if (all.length === 0) return;
+    const id = (n: number) => all[n % all.length]!.id;
+    const whole = (["calls", "turns"] as const)[step.n % 2]!;
+    const ways = {
+      keep: { keep: { turns: step.n % 4 } },
+      before: { before: id(step.n) },
+      range: { range: { from: id(step.n), to: id(step.m), previous: step.m % 3, whole } },
+    };
+    await allowing(["nothing_to_compact", "invalid_argument", "message_not_on_branch"], () =>
+      sessions.compact(on(branchId), {
+        ...ways[step.how],
+        retention: step.hard ? "hard" : "soft",
+        strategy: ({ messages }) => ({
+          replacements: step.m % 3 === 0 ? [] : [{ role: "user", content: `${messages.length} messages` }],
+          keep: step.keeps && view.messages.includes(messages[0]!) ? [messages[0]!.id] : [],
+        }),
+      }),
+    );
+  }
+
+  async #uncompact(sessions: Sessions, branchId: string, step: Step & { do: "uncompact" }): Promise<void> {
+    const listed = await sessions.listCompactions(on(branchId));
+    const id = step.any ? listed[step.n % listed.length]?.id : undefined;
+    await allowing(["compaction_not_found"], () => sessions.uncompact(on(branchId), id));
+  }
+
+  async #pin(sessions: Sessions, branchId: string, { n, off }: Step & { do: "pin" }): Promise<void> {
+    const { messages } = await replay(this.#store, on(branchId));
+    const id = messages[n % messages.length]?.id;
+    if (id === undefined) return;
+    await allowing(["message_not_on_branch"], () =>
+      (off ? sessions.unpin : sessions.pin).call(sessions, on(branchId), id),
+    );
   }
 
   async #compact(branchId: string, { hard, from, to }: Step & { do: "compact" }): Promise<void> {

@@ -3,6 +3,8 @@
 import { describe } from "vitest";
 import { branchCases } from "./branches.cases.ts";
 import { checkpointCases } from "./checkpoints.cases.ts";
+import { compactedCases } from "./compacted.cases.ts";
+import { compactingCases } from "./compacting.cases.ts";
 import { compactionCases } from "./compaction.cases.ts";
 import { contentCases } from "./content.cases.ts";
 import { forkCases } from "./forks.cases.ts";
@@ -14,6 +16,7 @@ import { objectCases } from "./objects.cases.ts";
 import { overlayCases } from "./overlays.cases.ts";
 import { ownershipCases } from "./ownership.cases.ts";
 import { propertyCases } from "./property.cases.ts";
+import { restoreCases } from "./restoring.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
 import { stagedCases } from "./staged.cases.ts";
@@ -37,10 +40,13 @@ export function describeSessions(place: Place): void {
     checkpointCases(test);
     contentCases(test);
     compactionCases(test);
+    compactingCases(test);
+    compactedCases(test);
     overlayCases(test);
     logCases(test);
     viewCases(test);
     longCases(test);
     propertyCases(place);
+    restoreCases(place);
   });
 }

@@ -64,6 +64,13 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   switch: { usage: "/switch BRANCH", summary: "switch to another branch", words: 1, run: switchTo },
   undo: { usage: "/undo", summary: "revert the last turn; the log keeps it", words: 0, run: undo },
+  compact: {
+    usage: "/compact [N]",
+    summary: "show older turns to the model as something shorter; the last N turns stay",
+    words: 1,
+    run: compact,
+  },
+  uncompact: { usage: "/uncompact", summary: "take the newest compaction back", words: 0, run: uncompact },
   history: {
     usage: "/history [N]",
     summary: "show the last N messages (default 10), with their numbers",
@@ -163,6 +170,20 @@ async function undo(chat: Talk): Promise<void> {
   const said =
     typeof content === "string" ? content : content.map((part) => ("text" in part ? part.text : "")).join("");
   chat.screen.tell({ type: "undone", messages: messages.length - start, said });
+}
+
+async function compact(chat: Talk, [turns]: readonly string[]): Promise<void> {
+  if (turns !== undefined && !/^\d{1,4}$/.test(turns))
+    throw misuse("Usage: /compact [N], where N is a number of turns.");
+  const { conversation, screen } = chat;
+  const made = await conversation.compact(placeOf(chat), turns === undefined ? undefined : Number(turns));
+  const covered = `Compacted ${made.messages} ${made.messages === 1 ? "message" : "messages"}`;
+  screen.note(`${covered}. The log keeps them, and /uncompact shows them to the model again.`);
+}
+
+async function uncompact(chat: Talk): Promise<void> {
+  const taken = await chat.conversation.uncompact(placeOf(chat));
+  chat.screen.note(`The model sees ${taken?.messages ?? "the"} compacted messages again.`);
 }
 
 async function history(chat: Talk, [many = "10"]: readonly string[]): Promise<void> {

@@ -1,19 +1,13 @@
 import { moment, shorten, visible } from "../../chat/text.ts";
 import { type LogEvent, type LogFact, openSessions, type Scope, type Sessions } from "../../sessions/index.ts";
-import { type Call, defineCommand, jsonArg, storeArg, wholeNumber } from "../command.ts";
+import { branchArgs, type Call, defineCommand, jsonArg, scopeOf, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { type Terminal, toJson } from "../terminal.ts";
 
 const pageSize = 1000;
 
 const tailArgs = {
-  session: { type: "positional", valueHint: "SESSION", required: true, description: "the session's id" },
-  branch: {
-    type: "positional",
-    valueHint: "BRANCH",
-    required: false,
-    description: "the branch's id; optional if there is only one",
-  },
+  ...branchArgs,
   after: {
     type: "string",
     valueHint: "N",
@@ -28,8 +22,7 @@ export const eventsTail = defineCommand({
   args: tailArgs,
   examples: ["events tail user-123", "events tail user-123 main --after 0 --json", "events tail user-123 main -f"],
   async run(call) {
-    const { session: sessionId, branch: branchId } = call.args;
-    const scope: Scope = branchId === undefined ? { sessionId } : { sessionId, branchId };
+    const scope = scopeOf(call.args);
     await withStore(chooseStore(call.args.store), {}, async (store) => tail(await openSessions(store), scope, call));
     return 0;
   },
@@ -76,19 +69,48 @@ function factOf(event: LogEvent): LogFact {
 }
 
 /** Ids matter least to a person, so they come last, where the line may be cut off. */
-const ids = ["messageId", "turnId", "runId", "callId", "interactionId", "agentId"];
+const ids = ["messageId", "compactionId", "turnId", "runId", "callId", "interactionId", "agentId"];
 
 /** Position, time, type, and as many fields as fit. */
 function lineOf(terminal: Terminal, event: LogFact): string {
   const { seq, type, at, id, ...payload } = event as LogFact & Record<string, unknown>;
   // The id names what the event creates; for other types it means nothing to a person.
   const [begun] = type.split(".").filter((noun) => noun === "message" || type === "turn.started");
-  const fields = Object.entries(begun === undefined ? payload : { ...payload, [`${begun}Id`]: id });
+  const told = type.startsWith("history.") ? { ...historyOf(payload), compactionId: id } : payload;
+  const fields = Object.entries(begun === undefined ? told : { ...told, [`${begun}Id`]: id });
   fields.sort(([a], [b]) => ids.indexOf(a) - ids.indexOf(b));
   const rest = Object.fromEntries(fields.map(([key, value]) => [key, key === "content" ? wordsOf(value) : value]));
   const start = `${String(seq).padStart(6)}  ${moment(at as number)}  ${type.padEnd(20)}  `;
   const room = Math.max(terminal.columns - start.length, 20);
   return start + terminal.paint("dim", shorten(visible(JSON.stringify(rest)), room));
+}
+
+/** What a compaction covers and shows instead, rather than positions and whole messages. */
+function historyOf(payload: Record<string, unknown>): Record<string, unknown> {
+  const {
+    retention,
+    from,
+    to,
+    first,
+    last,
+    keep,
+    replacements,
+    overlays,
+    cleared,
+    over: _,
+    turnId: __,
+    ...rest
+  } = payload;
+  const many = (list: unknown) => (list as readonly unknown[]).length;
+  const shows = (replacements as readonly { content: unknown }[] | undefined)?.map(({ content }) => wordsOf(content));
+  return {
+    ...(retention !== undefined && { retention, messages: (to as number) - (from as number), first, last }),
+    ...(keep !== undefined && many(keep) > 0 && { kept: many(keep) }),
+    ...(shows && { shows }),
+    ...(overlays !== undefined && { inForce: many(overlays) }),
+    ...(cleared !== undefined && { cleared: many(cleared) }),
+    ...rest,
+  };
 }
 
 /** Content with a single text part is shown as that text. */

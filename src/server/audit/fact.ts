@@ -23,6 +23,8 @@ const auditRecorded = kept(
     checkpointId: text,
     contentId: text,
     interactionId: text,
+    messageId: text,
+    compactionId: text,
     createdId: text,
     mode: v.optional(v.picklist(["ask", "allow", "deny"])),
     decision: v.optional(v.picklist(["approved", "always", "denied"])),

@@ -56,7 +56,7 @@ export function draftCompaction(
 }
 
 /** The compactions in force whose place one with this range takes. */
-export function replacedBy(
+function replacedBy(
   { overlays }: BranchView,
   range: Pick<CompactionRange, "from" | "to">,
   retention: "soft" | "hard",

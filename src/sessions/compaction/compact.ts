@@ -206,7 +206,7 @@ async function inputsOf(context: Context, ref: BranchRef, view: BranchView): Pro
   return view.open?.id === open.id ? inputs : inputsOf(context, ref, view);
 }
 
-export function nothingToCompact({ branchId, sessionId }: BranchRef): BoughError {
+function nothingToCompact({ branchId, sessionId }: BranchRef): BoughError {
   const sentence = `Branch "${branchId}" has nothing to compact: what is older than what stays is compacted already, or there is nothing older.`;
   return new BoughError("nothing_to_compact", sentence, { data: { sessionId, branchId } });
 }

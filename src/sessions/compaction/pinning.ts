@@ -1,7 +1,6 @@
 // Pinning a message: a change of the branch's state.
 
 import { BoughError } from "../../base/errors.ts";
-import type { JsonObject } from "../../base/json.ts";
 import { stateChanged } from "../../events/drafts.ts";
 import type { BranchRef } from "../../log/index.ts";
 import type { BranchView } from "../../projection/index.ts";
@@ -17,8 +16,9 @@ export async function pin(context: Context, scope: Scope, messageId: string): Pr
   const ref = await resolveBranch(context, scope);
   await whileFree(context, ref, async (view) => {
     const position = await positionOf(context, ref, view, messageId);
-    if (pinsOf(view).get(messageId) === position) return [];
-    return stateChanged(context, undefined, { [pinsKey]: { [messageId]: position } });
+    const pins = pinsOf(view);
+    if (pins.get(messageId) === position) return [];
+    return stateChanged(context, undefined, { [pinsKey]: Object.fromEntries(pins.set(messageId, position)) });
   });
 }
 
@@ -27,10 +27,8 @@ export async function unpin(context: Context, scope: Scope, messageId: string): 
   const ref = await resolveBranch(context, scope);
   await whileFree(context, ref, (view) => {
     const pins = pinsOf(view);
-    if (!pins.has(messageId)) return [];
-    // The last one leaves nothing behind.
-    const set: JsonObject = { [pinsKey]: pins.size === 1 ? null : { [messageId]: null } };
-    return stateChanged(context, undefined, set);
+    if (!pins.delete(messageId)) return [];
+    return stateChanged(context, undefined, { [pinsKey]: Object.fromEntries(pins) });
   });
 }
 

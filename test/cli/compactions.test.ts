@@ -1,0 +1,76 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { bough, fill, scratch } from "./kit.ts";
+
+const url = "sqlite:bough.db";
+
+describe("bough compactions", () => {
+  test("makes, lists and takes back, and the log tells of it", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      await sessions.createSession("long");
+      for (let n = 1; n <= 12; n++) await sessions.appendTurn("long", [{ role: "user", content: `Question ${n}` }]);
+    });
+    const compactions = (...words: string[]) => bough(cwd, "compactions", ...words, "--store", url);
+    expect((await compactions("ls", "long")).stdout).toBe("The branch has no compactions.\n");
+    const added = await compactions("add", "long");
+    expect(added.stdout).toMatch(/^Compacted 2 messages as \S+; the log keeps them\.\n$/);
+    const { compaction } = JSON.parse(
+      (await compactions("add", "long", "main", "--keep", "3", "--hard", "--json")).stdout,
+    );
+    expect(compaction).toMatchObject({ retention: "hard", messages: 9, strategy: "keepTurns", inForce: true });
+    expect((await compactions("add", "long", "--keep", "3", "--hard")).stderr).toContain("(nothing_to_compact)");
+    expect(await compactions("add", "long", "--keep", "x")).toMatchObject({ code: 2 });
+    const { stdout } = await compactions("ls", "long");
+    expect(stdout).toMatch(
+      new RegExp(`${compaction.id} .* hard +9 messages +keepTurns +yes\n.* soft +2 messages +keepTurns +no\n$`),
+    );
+    expect((await bough(cwd, "sessions", "show", "long", "--store", url)).stdout).toMatch(/main +3 +/);
+    const tail = () => bough(cwd, "events", "tail", "long", "--store", url);
+    expect((await tail()).stdout).toMatch(/history\.compacted {5}\{"retention":"hard","messages":9,/);
+    expect((await compactions("rm", "long")).stdout).toBe(`Took back ${compaction.id}.\n`);
+    expect((await compactions("rm", "long", "--id", "nothing")).stderr).toContain("(compaction_not_found)");
+    expect(JSON.parse((await compactions("rm", "long", "--json")).stdout)).toMatchObject({
+      compaction: { retention: "soft", inForce: false },
+    });
+    expect((await tail()).stdout).toMatch(/history\.restored {6}\{"inForce":0,/);
+  });
+
+  test("an export and a copy of a compacted session have what it had", async () => {
+    const cwd = scratch();
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      await sessions.createSession("long");
+      for (let n = 1; n <= 6; n++) await sessions.appendTurn("long", [{ role: "user", content: `Question ${n}` }]);
+      await sessions.pin("long", (await sessions.loadBranch("long")).messages[0]!.id);
+      await sessions.compact("long", { keep: { turns: 2 }, retention: "hard" });
+      await sessions.forkBranch("long", { newBranchId: "f", compaction: { keep: { turns: 1 } } });
+    });
+    const picture = async (place: string) => {
+      let seen: unknown;
+      await fill(`sqlite:${cwd}/${place}`, async (sessions) => {
+        const both = ["main", "f"].map(async (branchId) => {
+          const scope = { sessionId: "long", branchId };
+          const branch = await sessions.loadBranch(scope);
+          return [
+            branch.messages,
+            branch.transcript(),
+            await sessions.listCompactions(scope),
+            await sessions.listPins(scope),
+          ];
+        });
+        seen = await Promise.all(both);
+      });
+      return seen;
+    };
+    const before = await picture("bough.db");
+    expect(JSON.stringify(before)).toContain('"reason":"fork"');
+    const copied = await bough(cwd, "store", "copy", "--from", url, "--to", "sqlite:copy.db");
+    expect(copied.code).toBe(0);
+    expect(await picture("copy.db")).toEqual(before);
+    const { stdout } = await bough(cwd, "sessions", "export", "long", "--store", url);
+    writeFileSync(join(cwd, "export.jsonl"), stdout);
+    expect((await bough(cwd, "sessions", "import", "export.jsonl", "--store", "sqlite:import.db")).code).toBe(0);
+    expect(await picture("import.db")).toEqual(before);
+  });
+});

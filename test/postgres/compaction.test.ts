@@ -1,0 +1,31 @@
+// Compactions by hand on PostgreSQL, where several nodes write: the cases and properties that every store of one host runs too.
+
+import { compactedCases } from "../sessions/compacted.cases.ts";
+import { compactingCases } from "../sessions/compacting.cases.ts";
+import { casesOn } from "../sessions/kit.ts";
+import { restoreCases } from "../sessions/restoring.cases.ts";
+import { describe, placeForMany } from "./kit.ts";
+
+describe("compactions on PostgreSQL", () => {
+  const place = placeForMany();
+  const open = {
+    kind: "postgres",
+    async open({ clock }: { clock: Parameters<typeof place.open>[0]["clock"] }) {
+      const store = await place.open({ clock: clock! });
+      const others: (typeof store)[] = [];
+      const second = async () => {
+        const other = await place.open({ clock: clock! });
+        others.push(other);
+        return other;
+      };
+      const dispose = async () => {
+        for (const each of [...others, store]) await each.close();
+        await place.empty();
+      };
+      return { store, second, dispose };
+    },
+  };
+  compactingCases(casesOn(open));
+  compactedCases(casesOn(open));
+  restoreCases(open);
+});
