@@ -75,21 +75,27 @@ export {
 export type { LanguageModel, ModelChoice, ModelRequest, ModelSettings, ToolChoice, Usage } from "./models/index.ts";
 export type { OpenTurn, TurnRecord } from "./projection/index.ts";
 export type { RememberedPermission } from "./projection/permissions.ts";
-export type {
-  Durable,
-  InterruptedRun,
-  InterruptOutcome,
-  InterruptRequest,
-  Limits,
-  OutputChoice,
-  OutputOf,
-  OutputRequest,
-  Run,
-  RunConfig,
-  RunInput,
-  RunOptions,
-  RunResult,
-  RunStart,
+export {
+  type ClearOptions,
+  type CompactionOptions,
+  type Durable,
+  type InterruptedRun,
+  type InterruptOutcome,
+  type InterruptRequest,
+  type Limits,
+  type OutputChoice,
+  type OutputOf,
+  type OutputRequest,
+  type Run,
+  type RunCompaction,
+  type RunCompactionOptions,
+  type RunConfig,
+  type RunInput,
+  type RunOptions,
+  type RunResult,
+  type RunStart,
+  type SummaryOptions,
+  summary,
 } from "./runs/index.ts";
 export {
   type Branch,
@@ -161,7 +167,7 @@ export {
   type ToolSet,
   type ToolSource,
 } from "./tools/index.ts";
-export type { CompactionInfo, CompactRequest, Keep, MessageRange } from "./wire/compaction.ts";
+export type { CompactionInfo, CompactRequest, ContextUsage, Keep, MessageRange } from "./wire/compaction.ts";
 export type {
   BranchEvents,
   BranchHandle,

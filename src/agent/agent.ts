@@ -22,6 +22,7 @@ import {
 } from "../runs/index.ts";
 import { resolveBranch } from "../sessions/branches.ts";
 import { loadAtCheckpoint } from "../sessions/checkpoints.ts";
+import type { Compactor } from "../sessions/compaction/compact.ts";
 import { type Context, createContext, deriveContext } from "../sessions/context.ts";
 import { type ForkPlan, forkBranch } from "../sessions/fork.ts";
 import {
@@ -36,8 +37,9 @@ import {
 } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
-import type { BranchHandle, SessionHandle } from "../wire/index.ts";
+import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
 import { Launcher } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
@@ -245,6 +247,21 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       return { state: state.branchPatch(), metadata: context.metadata };
     };
     return forkBranch(this.#context, scope, request, { change, compactor: this.compactor });
+  }
+
+  /** How full the model's context is on a branch, and when runs compact it next. Writes nothing. */
+  async contextUsage(scope: Scope): Promise<ContextUsage> {
+    const ref = await resolveBranch(this.#context, scope);
+    const { view } = await this.#context.views.load(ref);
+    return agentContextUsage(this.#compacting, view);
+  }
+
+  protected override get compactor(): Compactor {
+    return compactorOf(this.#compacting);
+  }
+
+  get #compacting() {
+    return { options: this.#options, settings: this.#settings, prepared: () => this.#launcher.prepared() };
   }
 
   /** The branch at a checkpoint; a fork made for it is one that the fork hooks see. */

@@ -19,6 +19,7 @@ import {
 } from "../base/options.ts";
 import type { RunIdentity } from "../events/index.ts";
 import type { ModelSettings, RetryPolicy } from "../models/index.ts";
+import { agentCompaction, checkCompaction, runCompaction } from "../runs/compaction/options.ts";
 import type { Durable, InterruptRequest, Limits, RunConfig, RunOptions, Tightening } from "../runs/index.ts";
 import type { AgentOptions } from "./options.ts";
 import type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
@@ -111,6 +112,7 @@ const agentTable = optionTable<AgentOptions>({
   retry: object,
   settings: object,
   promptCaching: flag,
+  compaction: agentCompaction,
   telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
   leaseMs: anything,
   redact: {
@@ -135,6 +137,7 @@ const configTable = optionTable<RunConfig>({
   permissionMode,
   limits: object,
   middleware,
+  compaction: runCompaction,
   sendReasoning: oneOf("turn", "all"),
   tighten: object,
 });
@@ -167,6 +170,7 @@ export function checkAgentOptions(options: AgentOptions): void {
   if (permissions) checkOptions(whose, permissions, permissionTable, "permissions.");
   if (retry) checkOptions(whose, retry, retryTable, "retry.");
   if (isObject(durable)) checkOptions(whose, durable, durableTable, "durable.");
+  checkCompaction(whose, options.compaction, "compaction.");
 }
 
 /** Refuses what a run can't be told (`invalid_argument`). */
@@ -176,6 +180,7 @@ export function checkRunOptions(options: RunOptions): void {
   const { config, branch: held, sessionId, branchId } = options;
   if (config) {
     checkOptions(whose, config, configTable, "config.");
+    checkCompaction(whose, config.compaction, "config.compaction.");
     if (config.limits) checkOptions(whose, config.limits, limitsTable, "config.limits.");
     if (config.tighten) checkOptions(whose, config.tighten, tightenTable, "config.tighten.");
     if (config.tighten?.limits) checkOptions(whose, config.tighten.limits, limitsTable, "config.tighten.limits.");

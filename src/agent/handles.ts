@@ -31,6 +31,7 @@ import {
   type CheckpointHandle,
   type CompactRequest,
   type ContentHandle,
+  type ContextUsage,
   editMessage,
   type ForkedRun,
   type ForkRequest,
@@ -47,6 +48,7 @@ export interface HandleHost extends Sessions {
   run(input?: RunInput, options?: RunOptions): Run;
   respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
   interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
+  contextUsage(scope: Scope): Promise<ContextUsage>;
   subscribe(type: "*", handler: (event: BoughEvent) => unknown): () => void;
 }
 
@@ -162,6 +164,10 @@ export class LocalBranch implements BranchHandle {
 
   compactions() {
     return this.#agent.listCompactions(this.scope);
+  }
+
+  contextUsage() {
+    return this.#agent.contextUsage(this.scope);
   }
 
   pin(messageId: string) {

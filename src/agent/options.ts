@@ -7,7 +7,7 @@ import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
-import type { Durable, Limits } from "../runs/index.ts";
+import type { CompactionOptions, Durable, Limits } from "../runs/index.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 
 /** A Standard Schema (zod, valibot, arktype …) of what a run's caller passes as `context`. */
@@ -63,6 +63,11 @@ export interface AgentOptions<
    * Breakpoints and keys of your own in `providerOptions` are used in their place.
    */
   readonly promptCaching?: boolean;
+  /**
+   * When runs shorten what their model sees. By default only after the provider has refused a prompt as too long; `true` or
+   * options: also before that; false: never.
+   */
+  readonly compaction?: boolean | CompactionOptions;
   /** OpenTelemetry spans when `@opentelemetry/api` has a provider (default), with or without the texts, or none. */
   readonly telemetry?: boolean | { readonly recordContent: boolean };
   /** How long a branch is held without a sign of life (default 30 s). */

@@ -13,6 +13,7 @@ import {
 } from "../middleware/index.ts";
 import { type LanguageModel, type ModelChoice, type ModelSettings, resolveModel } from "../models/index.ts";
 import { mergeRequests, permissionModes } from "../projection/request.ts";
+import { planRunCompaction } from "../runs/compaction/options.ts";
 import {
   type AgentSettings,
   type Durable,
@@ -98,6 +99,7 @@ export async function planRun(
     pipeline,
     hasToolHooks: [...(config.middleware ?? []), ...(options.middleware ?? [])].some(isAroundTools),
     atLimit: limits === settings.limits ? base.atLimit : limiterOf(options, limits),
+    compaction: planRunCompaction(settings.compaction, options.compaction, config.compaction),
     tools: equipped.tools,
     ...toolsFor(equipped, config, outputPlan),
     config,
@@ -116,7 +118,7 @@ export async function planRun(
 }
 
 /** A model by the name that the agent gives it, by the provider's, or as it is. */
-function modelOf({ models = {} }: AgentOptions, choice: ModelChoice): Promise<LanguageModel> {
+export function modelOf({ models = {} }: AgentOptions, choice: ModelChoice): Promise<LanguageModel> {
   const isNamed = typeof choice === "string" && Object.hasOwn(models, choice);
   return resolveModel(isNamed ? models[choice]! : choice);
 }
@@ -156,7 +158,7 @@ function toolsFor(
 /** What a config says to the model, without what it says to the run. What is undefined is not said: the agent's stays. */
 function settingsIn(config: RunConfig): ModelSettings {
   const { model, instructions, addInstructions, tools, toolChoice, permissionMode, ...rest } = config;
-  const { limits, middleware, sendReasoning, tighten, ...settings } = rest;
+  const { limits, middleware, compaction, sendReasoning, tighten, ...settings } = rest;
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 

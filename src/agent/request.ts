@@ -42,8 +42,10 @@ export function keepRequest(agent: NamedModels, options: RunOptions, prepared: P
 }
 
 function keepConfig(agent: NamedModels, config: RunConfig, missing: string[]): JsonObject {
-  const { tools: _tools, middleware: _middleware, model, headers, ...rest } = config;
+  const { tools: _tools, middleware: _middleware, model, headers, compaction, ...rest } = config;
   const kept = { ...rest } as JsonObject;
+  if (isKeepable(compaction)) kept.compaction = compaction as unknown as Json;
+  else if (compaction !== undefined) missing.push("config.compaction");
   if (model !== undefined && model !== agent.model) {
     const name = nameOf(agent, model);
     if (name === undefined) missing.push("config.model");
@@ -55,6 +57,12 @@ function keepConfig(agent: NamedModels, config: RunConfig, missing: string[]): J
     for (const name of secret) missing.push(`config.headers.${name}`);
   }
   return kept;
+}
+
+/** A strategy and a function of the model are code. */
+function isKeepable(compaction: RunConfig["compaction"]): boolean {
+  if (typeof compaction !== "object") return compaction !== undefined;
+  return compaction.strategy === undefined && typeof compaction.window !== "function";
 }
 
 function nameOf({ models = {} }: NamedModels, model: NonNullable<RunConfig["model"]>): string | undefined {

@@ -2,6 +2,7 @@ import { freezeJson } from "../base/json.ts";
 import { redactor } from "../base/redact.ts";
 import { ownEventTable } from "../events/present-own.ts";
 import { defaultRetry } from "../models/index.ts";
+import { planCompaction } from "../runs/compaction/options.ts";
 import { type AgentSettings, defaultLimits } from "../runs/index.ts";
 import { latestOnly } from "../sessions/index.ts";
 import type { AgentOptions } from "./options.ts";
@@ -24,6 +25,7 @@ export function settingsOf(
     retry: { ...defaultRetry, ...retry },
     persistAfterTurn,
     promptCaching: options.promptCaching ?? true,
+    compaction: planCompaction(options.compaction),
     leaseMs,
     redact: redactor(options.redact),
     ...(durable && { durable: { retention: latestOnly(), ...durable } }),

@@ -27,6 +27,8 @@ export const failpoints = [
   "run.tool.started",
   "run.tool.executed",
   "run.result.written",
+  "run.compaction.summarised",
+  "run.compaction.written",
   "run.turn.closing",
   "run.turn.closed",
 ] as const;

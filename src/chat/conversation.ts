@@ -4,7 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
-import type { CompactionInfo } from "../wire/index.ts";
+import type { CompactionInfo, ContextUsage } from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
@@ -58,6 +58,8 @@ export interface Conversation {
    * turn can't start.
    */
   run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent>;
+  /** How full the model's context is on a branch. */
+  contextUsage(ref: BranchRef): Promise<ContextUsage>;
   /** Resolves when the answer is stored. */
   respond(ref: BranchRef, interactionId: string, answer: JsonObject): Promise<void>;
   /** Interrupts the branch's active run. */

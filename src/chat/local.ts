@@ -86,6 +86,10 @@ export class LocalConversation implements Conversation {
     }
   }
 
+  contextUsage(ref: BranchRef) {
+    return this.#agent.contextUsage(ref);
+  }
+
   async respond(ref: BranchRef, interactionId: string, answer: JsonObject): Promise<void> {
     await this.#agent.answer(ref, interactionId, answer);
   }

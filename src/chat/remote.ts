@@ -97,6 +97,10 @@ export class RemoteConversation implements Conversation {
     }
   }
 
+  contextUsage(ref: BranchRef) {
+    return this.#branch(ref).contextUsage();
+  }
+
   async respond(ref: BranchRef, interactionId: string, answer: JsonObject): Promise<void> {
     await this.#branch(ref).respond(interactionId, answer);
   }

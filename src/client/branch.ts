@@ -3,7 +3,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
-import type { CompactionInfo, CompactRequest } from "../wire/compaction.ts";
+import type { CompactionInfo, CompactRequest, ContextUsage } from "../wire/compaction.ts";
 import type {
   BranchEvents,
   BranchHandle,
@@ -26,7 +26,6 @@ import type {
   BranchSummary,
   CheckpointBody,
   ContentBody,
-  ContextUsageBody,
   InputAnswer,
   InterruptAnswer,
   MessagesBody,
@@ -217,11 +216,6 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("GET", this.#ofAgent + path`/runs/${runId}`);
   }
 
-  /** How much a model would be sent now. */
-  contextUsage(): Promise<ContextUsageBody> {
-    return this.#http.json("GET", `${this.#ofAgent}/context-usage`);
-  }
-
   /** The branch with its place in the tree. */
   get(): Promise<BranchBody> {
     return this.#http.json("GET", this.#path);
@@ -287,6 +281,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** The compactions in force and those whose place they took, newest first. */
   async compactions(): Promise<readonly CompactionInfo[]> {
     return (await this.#http.json<{ compactions: CompactionInfo[] }>("GET", `${this.#path}/compactions`)).compactions;
+  }
+
+  /** How full the model's context is, and when runs compact it next. */
+  contextUsage(): Promise<ContextUsage> {
+    return this.#http.json("GET", `${this.#ofAgent}/context-usage`);
   }
 
   /** Keeps a message word for word in every compaction from now on. */

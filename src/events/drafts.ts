@@ -69,24 +69,26 @@ export function turnParked(source: DraftSource, turnId: string, parked: InTurn<"
 }
 
 export function turnStaged(source: DraftSource, turnId: string, outcome: Outcome): Draft<"turn.staged"> {
-  const { usage, iterations, reason } = outcome;
-  return { ...stamp(source), type: "turn.staged", turnId, usage, iterations, reason };
+  const { usage, summaries, iterations, reason, context } = outcome;
+  return { ...stamp(source), type: "turn.staged", turnId, usage, summaries, iterations, reason, context };
 }
 
 export function turnCommitted(
   { ids, clock }: DraftSource,
   turnId: string,
-  { usage, iterations, reason }: Outcome = {},
+  { usage, summaries, iterations, reason, context }: Outcome = {},
 ): Draft<"turn.committed"> {
-  return { id: ids.next(), at: clock.now(), type: "turn.committed", turnId, usage, iterations, reason };
+  const outcome = { usage, summaries, iterations, reason, context };
+  return { id: ids.next(), at: clock.now(), type: "turn.committed", turnId, ...outcome };
 }
 
 export function turnEnded(
   source: DraftSource,
   turnId: string,
-  { usage, iterations, reason, status, error }: Outcome & Pick<FactPayload<"turn.ended">, "status" | "error">,
+  outcome: Outcome & Pick<FactPayload<"turn.ended">, "status" | "error">,
 ): Draft<"turn.ended"> {
-  return { ...stamp(source), type: "turn.ended", turnId, usage, iterations, reason, status, error };
+  const { usage, summaries, iterations, reason, status, error } = outcome;
+  return { ...stamp(source), type: "turn.ended", turnId, usage, summaries, iterations, reason, status, error };
 }
 
 export function turnDiscarded(source: DraftSource, turnId: string, reason: string): Draft<"turn.discarded"> {
@@ -96,8 +98,10 @@ export function turnDiscarded(source: DraftSource, turnId: string, reason: strin
 /** How a turn closed. */
 interface Outcome {
   readonly usage?: JsonObject | undefined;
+  readonly summaries?: JsonObject | undefined;
   readonly iterations?: number | undefined;
   readonly reason?: string | undefined;
+  readonly context?: FactPayload<"turn.committed">["context"];
 }
 
 // Messages and results

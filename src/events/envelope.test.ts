@@ -38,6 +38,12 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
   "error-report": { type: "error-report", source: "tool", error: { message: "no" } },
   "limit-reach": { type: "limit-reach", limit: "iterations", value: 10 },
+  "compaction-start": { type: "compaction-start", reason: "share", tokens: 160_000 },
+  "compaction-end": {
+    ...{ type: "compaction-end", reason: "share", compactionId: "k", before: 160_000, after: 24_000, ms: 12 },
+    cachedInputTokens: 149_000,
+  },
+  "compaction-skip": { type: "compaction-skip", reason: "share", why: "The summary was empty." },
   "state-migrate": { type: "state-migrate", scope: "branch", key: "plan", change: "migrated", from: 1, to: 2 },
   "custom-emit": { type: "custom-emit", name: "plan", data: { steps: [] } },
   "events-drop": { type: "events-drop", count: 3 },

@@ -31,6 +31,8 @@ const usage = v.looseObject({
 /** How a turn closed: what was used, how many model calls, why it stopped. */
 const outcome = {
   usage: v.optional(usage),
+  /** What of it went into summaries of the history. */
+  summaries: v.optional(usage),
   iterations: v.optional(count),
   reason: v.optional(v.string()),
   /** What the last model call was sent and answered, in tokens: the size of the context. */

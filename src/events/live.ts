@@ -54,6 +54,22 @@ export const liveEvents = [
   live("error-report", v.strictObject({ source: v.picklist(["model", "tool", "middleware", "run"]), error: failure })),
   /** A limit stops the turn or asks whether to go on. */
   live("limit-reach", v.strictObject({ limit: id, value: v.optional(v.number()) }), control),
+  /** The run begins to shorten what its model sees; `tokens` is the size of the prompt. */
+  live("compaction-start", v.strictObject({ reason: id, tokens: count })),
+  /** It is shorter: the fact that says so is in the log. */
+  live(
+    "compaction-end",
+    v.strictObject({
+      reason: id,
+      compactionId: id,
+      before: count,
+      after: count,
+      ms: v.number(),
+      cachedInputTokens: v.optional(count),
+    }),
+  ),
+  /** It could not be made shorter, and the run goes on as it is. */
+  live("compaction-skip", v.strictObject({ reason: id, why: v.string() })),
   /** Stored middleware state is of another version than what is declared, or of a kind nobody declares. */
   live(
     "state-migrate",

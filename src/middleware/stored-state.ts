@@ -27,8 +27,8 @@ export function slotOf(handle: StateHandle): string {
 export function storedKeys(state: JsonObject): Map<string, number | undefined> {
   const keys = new Map<string, number | undefined>();
   for (const name of Object.keys(state)) {
-    if (name.startsWith(prefix) && !reservedState.has(name))
-      keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
+    if (!name.startsWith(prefix) || reservedState.has(name)) continue;
+    keys.set(name.slice(prefix.length), envelopeOf(state[name])?.version);
   }
   return keys;
 }

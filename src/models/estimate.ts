@@ -36,7 +36,21 @@ export function sizeOfMessage(message: PromptMessage): PromptSize {
 /** The size of all that is sent: messages, reminders and tools. */
 export function sizeOfPrompt({ prompt, reminders = [], tools = [] }: SizedPrompt): PromptSize {
   const texts = reminders.reduce(addText, { characters: 0, files: 0 });
-  return prompt.reduce((size, message) => add(size, sizeOfMessage(message)), add(texts, sizeOfTools(tools)));
+  return prompt.reduce((size, message) => addSize(size, sizeOfMessage(message)), addSize(texts, sizeOfTools(tools)));
+}
+
+/** The sizes of arrays that only grow in place, or are replaced: each message is looked at once. */
+const summed = new WeakMap<readonly PromptMessage[], { count: number; size: PromptSize }>();
+
+/** The size of a conversation's closed part. Costs what came since it was last asked for. */
+export function sizeOfHistory(history: readonly PromptMessage[]): PromptSize {
+  let sum = summed.get(history);
+  if (!sum || sum.count > history.length) {
+    sum = { count: 0, size: { characters: 0, files: 0 } };
+    summed.set(history, sum);
+  }
+  for (; sum.count < history.length; sum.count++) sum.size = addSize(sum.size, sizeOfMessage(history[sum.count]!));
+  return sum.size;
 }
 
 /** What of a request has a size. */
@@ -57,11 +71,12 @@ export interface ObservedCall {
 export function estimateTokens(prompt: SizedPrompt, ratio: number, observed?: ObservedCall): number {
   if (!observed || observed.messages > prompt.prompt.length) return tokensOf(sizeOfPrompt(prompt), ratio);
   let since: PromptSize = { characters: 0, files: 0 };
-  for (let i = observed.messages; i < prompt.prompt.length; i++) since = add(since, sizeOfMessage(prompt.prompt[i]!));
+  for (let i = observed.messages; i < prompt.prompt.length; i++)
+    since = addSize(since, sizeOfMessage(prompt.prompt[i]!));
   return observed.tokens + tokensOf(since, ratio);
 }
 
-function tokensOf({ characters, files }: PromptSize, ratio: number): number {
+export function tokensOf({ characters, files }: PromptSize, ratio: number): number {
   return Math.ceil(characters * ratio) + files * fileTokens;
 }
 
@@ -94,6 +109,9 @@ export class TokenRatios {
   }
 }
 
+/** What this process has learned. */
+export const tokenRatios = new TokenRatios();
+
 function keyOf({ provider, modelId }: Named): string {
   return `${provider}/${modelId}`;
 }
@@ -112,7 +130,7 @@ function countOnce(key: object, count: () => PromptSize): PromptSize {
   return size;
 }
 
-function add(a: PromptSize, b: PromptSize): PromptSize {
+export function addSize(a: PromptSize, b: PromptSize): PromptSize {
   return { characters: a.characters + b.characters, files: a.files + b.files };
 }
 

@@ -22,6 +22,7 @@ import {
   rebuild,
   setOverlays,
   settleOverlays,
+  unclosedMessages,
 } from "./overlay.ts";
 import { mergeRequests } from "./request.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
@@ -100,6 +101,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.staged"(view, fact) {
     view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
     forgetInteractions(view, fact.turnId);
+    if (fact.context) noteContext(view, fact.context, countLedger(view) + unclosedMessages(view).length);
   },
   "turn.committed"(view, fact) {
     const { at, seq: to } = fact;

@@ -3,4 +3,7 @@
 /** The pinned messages, each with its position. */
 export const pinsKey = "@pins";
 
-export const reservedState: ReadonlySet<string> = new Set([pinsKey]);
+/** How often automatic compaction failed in a row. */
+const failuresKey = "@compaction";
+
+export const reservedState: ReadonlySet<string> = new Set([pinsKey, failuresKey]);

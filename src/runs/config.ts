@@ -10,6 +10,7 @@ import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
 import type { Branch, Retention } from "../sessions/index.ts";
 import type { Tool, ToolSet } from "../tools/index.ts";
+import type { CompactionPlan, RunCompaction } from "./compaction/options.ts";
 import type { OutputChoice, OutputPlan } from "./structured-output/plan.ts";
 
 /** The input of a turn: a string, the parts of one message, or messages. Omit it to resume the open turn. */
@@ -46,6 +47,8 @@ export interface RunConfig extends ModelSettings {
   readonly limits?: Partial<Limits>;
   /** Wraps the agent's middleware; the first one is the outermost. */
   readonly middleware?: readonly Middleware[];
+  /** Whether and when this run compacts by itself: "off", "force" (before its first model call in any case), or how. */
+  readonly compaction?: RunCompaction;
   /** Which reasoning is sent back to the model: the turn's (default), or all. */
   readonly sendReasoning?: "turn" | "all";
   /**
@@ -116,6 +119,7 @@ export interface AgentSettings {
   readonly persistAfterTurn: boolean;
   /** Whether prompts carry hints for the provider's cache. */
   readonly promptCaching: boolean;
+  readonly compaction: CompactionPlan;
   readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;

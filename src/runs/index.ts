@@ -1,6 +1,13 @@
 // Runs: one execution on a branch, from input to end.
 
 export { type CallOwner, currentCall, followCalls } from "./calls/call-owner.ts";
+export type {
+  ClearOptions,
+  CompactionOptions,
+  RunCompaction,
+  RunCompactionOptions,
+} from "./compaction/options.ts";
+export { type SummaryOptions, summary } from "./compaction/summary.ts";
 export {
   type AgentSettings,
   type Durable,

@@ -14,6 +14,7 @@ export type AllowedConfig =
   | "maxOutputTokens"
   | "instructions"
   | "addInstructions"
+  | "compaction"
   | "model";
 
 type ClientConfig = NonNullable<InputBody["config"]>;
@@ -21,7 +22,7 @@ type ClientConfig = NonNullable<InputBody["config"]>;
 /** Options that a client may only lower. */
 const bounds = ["permissionMode", "limits", "maxOutputTokens"] as const;
 /** Options without an order of strictness: a client may set them only if the server's program allows it. */
-const guarded = ["instructions", "addInstructions", "model"] as const;
+const guarded = ["instructions", "addInstructions", "compaction", "model"] as const;
 
 /** The part of a client's config that the server applies. */
 export function clientConfig(

@@ -23,6 +23,10 @@ import type { Retention } from "./retention.ts";
 /** How a turn closes. */
 export interface TurnClose {
   readonly usage?: JsonObject;
+  /** What of it went into summaries of the history. */
+  readonly summaries?: JsonObject;
+  /** What the last model call was sent and answered, in tokens. */
+  readonly context?: { inputTokens: number; outputTokens: number; model?: string | undefined };
   readonly iterations?: number;
   readonly reason?: string;
   /** A merge patch for the branch-scoped state, applied with the close. */

@@ -19,7 +19,7 @@ import { checkNew, type TurnClose, type TurnWriter } from "./turn-writer.ts";
 
 const turn = { runId: true, agentId: true, metadata: true, leaseMs: true, retention: true } as const;
 const beginTurnKeys = optionKeys<TurnOptions>(turn);
-const close = { usage: true, iterations: true, reason: true, state: true } as const;
+const close = { usage: true, summaries: true, context: true, iterations: true, reason: true, state: true } as const;
 const appendTurnKeys = optionKeys<TurnClose & TurnOptions>({ ...turn, ...close });
 
 /** Begins a turn with its input; a turn that was left open is closed first. */

@@ -22,6 +22,8 @@ export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unkno
   readonly timeoutMs?: number;
   /** How a failed call is retried (default: not at all). */
   readonly retry?: ToolRetry;
+  /** Whether its outputs are never cleared from the model's view to save room (default false). */
+  readonly retain?: boolean;
   /** Determines after a crash what a call did. */
   readonly reconcile?: (
     input: InputOf<Input>,

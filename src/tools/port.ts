@@ -142,6 +142,8 @@ export interface Tool {
   readonly permission: PermissionRule;
   readonly timeoutMs?: number;
   readonly retry?: ToolRetry;
+  /** Its outputs are never cleared from the model's view. */
+  readonly retain?: true;
   /** A provider-defined tool, by its id. The provider runs it unless it calls us. */
   readonly provider?: { readonly id: `${string}.${string}`; readonly args: JsonObject };
   /** Validates the input: returns the value for the tool, or the problem in words a model can use. Never throws. */

@@ -38,6 +38,26 @@ export interface CompactRequest {
   readonly instructions?: string;
 }
 
+/** How full a model's context is on a branch, and when it is compacted next. */
+export interface ContextUsage {
+  /** The size of the next prompt, without the input to come. */
+  readonly tokens: number;
+  /** Whether the provider has counted none of it. */
+  readonly isEstimate: boolean;
+  /** The model's context window, as far as it is known, and the share of it that is taken. */
+  readonly window?: number;
+  readonly share?: number;
+  /** How many messages people see, and how many the model. */
+  readonly messages: number;
+  readonly visible: number;
+  /** How many compactions are in force. */
+  readonly compactions: number;
+  /** From how many tokens on runs compact by themselves; absent when no size makes them. */
+  readonly nextAt?: number;
+  /** How often automatic compaction failed in a row. Open: it is not tried until one by hand succeeds or the model changes. */
+  readonly breaker: { readonly failures: number; readonly isOpen: boolean };
+}
+
 /** A compaction of a branch. */
 export interface CompactionInfo {
   readonly id: string;

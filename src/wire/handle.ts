@@ -13,7 +13,7 @@ import type {
   Message,
   UnknownFact,
 } from "../events/index.ts";
-import type { CompactionInfo, CompactRequest } from "./compaction.ts";
+import type { CompactionInfo, CompactRequest, ContextUsage } from "./compaction.ts";
 import type { EventsQuery, InputBody } from "./schemas.ts";
 import type {
   BranchBody,
@@ -232,6 +232,8 @@ export interface BranchHandle<Event = BoughEvent> {
   uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
   /** The compactions in force and those whose place they took, newest first. */
   compactions(): Promise<readonly CompactionInfo[]>;
+  /** How full the model's context is, and when runs compact it next. */
+  contextUsage(): Promise<ContextUsage>;
   /** Keeps a message word for word in every compaction from now on. */
   pin(messageId: string): Promise<void>;
   /** Removes a pin. */

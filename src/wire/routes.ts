@@ -239,7 +239,9 @@ export const routes = {
     query: queries.live,
     gives: "socket",
   }),
-  contextUsage: route("GET", `${scope}/context-usage`, { summary: "The size of the next model request." }),
+  contextUsage: route("GET", `${scope}/context-usage`, {
+    summary: "How full the model's context is, and when it is compacted.",
+  }),
 
   listAgents: route("GET", "/agents", { summary: "Agents, without their configuration." }),
   createAgent: route("POST", "/agents", {

@@ -87,7 +87,8 @@ const settings = {
 /** Per-run overrides. A server applies permission mode and limits only if they are stricter than the agent's. */
 const runConfigSchema = v.strictObject({
   ...settings,
-  /** These three only if the server's program allows them. */
+  /** These four only if the server's program allows them. */
+  compaction: v.optional(v.picklist(["off", "force"])),
   instructions: v.optional(text(65_536)),
   addInstructions: v.optional(text(65_536)),
   model: v.optional(v.pipe(text(256), v.minLength(1))),

@@ -231,13 +231,3 @@ export interface AuditPage {
   /** The cursor of the next page. With newest first, absent on the last page; with oldest first, present if there is a record. */
   readonly cursor?: string;
 }
-
-export interface ContextUsageBody {
-  readonly seq: number;
-  /** The number of messages in the next model request. */
-  readonly messages: number;
-  /** Their text, in characters. */
-  readonly characters: number;
-  /** The usage that the last model call of the newest turn reported, if any. */
-  readonly lastUsage?: JsonObject;
-}

@@ -36,7 +36,7 @@ function bytesOf(prompt: readonly PromptMessage[]): string {
 }
 
 describe("with a plan that changes in every turn", () => {
-  const turns = 40;
+  const turns = 200;
   const script = Array.from({ length: turns }, (_, i) => [step(i, "in_progress"), read, step(i, "completed"), "Done."]);
   const instructions = "You are helpful. ".repeat(100);
 

@@ -77,6 +77,14 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     words: 1,
     run: history,
   },
+  context: {
+    usage: "/context",
+    summary: "show how full the model's context is, and when it is compacted",
+    words: 0,
+    async run(chat) {
+      chat.screen.tell({ type: "context", usage: await chat.conversation.contextUsage(placeOf(chat)) });
+    },
+  },
   sessions: {
     usage: "/sessions [ID]",
     summary: "list the newest sessions, or switch to one",

@@ -5,6 +5,7 @@ import type { Form, Question } from "../../chat/questions.ts";
 import { moment, oneLine, SafeStream, safeText, visible } from "../../chat/text.ts";
 import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
+import type { ContextUsage } from "../../wire/index.ts";
 import { count, type Terminal } from "../terminal.ts";
 import { WordFlow } from "./word-flow.ts";
 
@@ -15,6 +16,7 @@ export type Finding =
   | { readonly type: "history"; readonly messages: readonly Message[]; readonly before: number }
   | { readonly type: "help"; readonly commands: readonly { readonly usage: string; readonly summary: string }[] }
   | { readonly type: "place"; readonly sessionId: string; readonly branchId: string }
+  | { readonly type: "context"; readonly usage: ContextUsage }
   | { readonly type: "undone"; readonly messages: number; readonly said: string };
 
 export interface Screen {
@@ -118,6 +120,15 @@ export class TextScreen implements Screen {
         break;
       case "model-retry":
         this.#line("dim", `  the model call failed and is retried: ${visible(event.error.message)}`);
+        break;
+      case "compaction-start":
+        this.#line("dim", `  the conversation is being shortened for the model (${event.tokens} tokens)`);
+        break;
+      case "compaction-end":
+        this.#line("dim", `  shortened from ${event.before} to ${event.after} tokens; /history still has all of it`);
+        break;
+      case "compaction-skip":
+        this.#line("dim", `  the conversation was not shortened: ${visible(event.why)}`);
         break;
       case "turn.resumed":
         this.#line("dim", "  resuming the turn");
@@ -240,10 +251,23 @@ export class TextScreen implements Screen {
       }
       case "place":
         return [`Session ${visible(finding.sessionId)}, branch ${visible(finding.branchId)}.`];
+      case "context":
+        return contextLines(finding.usage);
       case "undone":
         return [`Reverted ${count(finding.messages, "message")}, starting with “${oneLine(finding.said, 60)}”.`];
     }
   }
+}
+
+function contextLines({ tokens, isEstimate, window, share, nextAt, ...usage }: ContextUsage): string[] {
+  const of = window === undefined || share === undefined ? "" : ` of ${window} (${Math.round(share * 100)} %)`;
+  const lines = [
+    `${isEstimate ? "About " : ""}${tokens} tokens${of}.`,
+    `The model sees ${count(usage.visible, "message")} for the ${usage.messages} of this branch.`,
+  ];
+  if (nextAt !== undefined) lines.push(`From ${nextAt} tokens on, the older part is shortened.`);
+  if (usage.breaker.isOpen) lines.push("Shortening it has failed three times in a row and is not tried again.");
+  return lines;
 }
 
 function treeLines(branches: readonly BranchLine[], current: string): string[] {

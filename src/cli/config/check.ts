@@ -45,6 +45,7 @@ const agentFields = {
   redact: redaction,
   settings: object,
   promptCaching: v.optional(v.boolean("must be true or false")),
+  compaction: any,
   telemetry: any,
   leaseMs: v.optional(v.number("must be a number of milliseconds")),
   logger: object,

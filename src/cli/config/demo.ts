@@ -38,6 +38,7 @@ export async function demoAgent(): Promise<DemoAgent> {
       tools: { now, wait, write_note: writeNote },
       middleware: [clarification()],
       limits: { onIterations: "ask" },
+      compaction: true,
     },
   };
 }

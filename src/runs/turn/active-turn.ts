@@ -15,6 +15,7 @@ import type { HeldTurn } from "../../sessions/turn-writer.ts";
 import type { AskedBy, EmitEvent } from "../../tools/index.ts";
 import { Grants } from "../calls/grants.ts";
 import type { SpawnChild } from "../children.ts";
+import { CompactionProgress } from "../compaction/progress.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
@@ -70,8 +71,9 @@ export class ActiveTurn {
   readonly hidden = new Set<string>();
   /** Model calls of the whole turn. */
   iterations = 0;
-  /** Of the whole turn, as far as earlier runs wrote down what they used. */
+  /** Of the whole turn's replies, as far as earlier runs wrote down what they used. */
   usage: Usage = {};
+  readonly compaction = new CompactionProgress();
   /** Text that a person may have seen of a message that was not finished. */
   partial: Draft<"message.added"> | undefined;
   /** Whether the afterTurn hooks were called. */
@@ -119,6 +121,7 @@ export class ActiveTurn {
       this.#see(fact);
       this.own.see(fact);
       if (fact.type === "message.added" && fact.usage) this.addUsage(fact.usage as Usage);
+      if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
   }
@@ -163,6 +166,11 @@ export class ActiveTurn {
 
   addUsage(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
+  }
+
+  /** What replies and summaries used together. */
+  get totalUsage(): Usage {
+    return addUsage(this.usage, this.compaction.summaries);
   }
 
   /** A message of this turn as it will be in the log, with what it used: a run that resumes the turn adds that to its own. */

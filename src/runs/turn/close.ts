@@ -28,8 +28,10 @@ interface ResultBase {
   readonly messages: readonly Message[];
   /** Model calls of the whole turn, including earlier runs of it. */
   readonly iterations: number;
-  /** Tokens of the whole turn, including earlier runs of it that recorded their usage. */
+  /** Tokens of the whole turn, summaries and earlier runs of it that recorded their usage included. */
   readonly usage: Usage;
+  /** What of it went into summaries of the history; absent when nothing did. */
+  readonly summaries?: Usage;
 }
 
 /** The result of a run, narrowed by its `status`. */
@@ -71,7 +73,8 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
   turn.partial = message;
   const messages = () => withLast(written, message);
   await summarise(turn, { status: "completed", reason, text }, messages);
-  const close = { ...closing(turn), reason, ...(message && { drafts: [message] }) };
+  const context = turn.compaction.contextAfter(message?.id);
+  const close = { ...closing(turn), reason, ...(context && { context }), ...(message && { drafts: [message] }) };
   const { persistAfterTurn } = turn.plan;
   const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
   if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
@@ -163,8 +166,11 @@ async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
 
 function closing(turn: ActiveTurn) {
   const state = turn.state.branchPatch();
-  const { iterations, usage } = turn;
-  return { iterations, usage: { ...usage }, ...(Object.keys(state).length > 0 && { state }) };
+  return { iterations: turn.iterations, ...used(turn), ...(Object.keys(state).length > 0 && { state }) };
+}
+
+function used({ totalUsage, compaction: { summaries } }: ActiveTurn) {
+  return { usage: { ...totalUsage }, ...(Object.keys(summaries).length > 0 && { summaries: { ...summaries } }) };
 }
 
 /** Calls the afterTurn hooks: once, also when one of them makes the turn fail. A cancelled turn waits a little. */
@@ -181,7 +187,7 @@ async function summarise(
   const { afterTurn } = turn.plan.pipeline;
   if (!afterTurn || turn.isSummarised) return;
   turn.isSummarised = true;
-  const { iterations, usage, context } = turn;
+  const { iterations, totalUsage: usage, context } = turn;
   const grace = withGrace(turn.signal, context.clock);
   const { signal } = grace;
   const summary = { ...end, messages: messages(), iterations, usage: { ...usage }, signal };
@@ -204,8 +210,8 @@ function messagesIn(facts: readonly Fact[]): Message[] {
 }
 
 function buildResult(turn: ActiveTurn, messages: readonly Message[]) {
-  const { held, iterations, usage } = turn;
-  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, usage: { ...usage } };
+  const { held, iterations } = turn;
+  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, ...used(turn) };
 }
 
 /** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */

@@ -17,10 +17,12 @@ import {
   retryDelay,
   streamModel,
   toPrompt,
+  type Usage,
 } from "../../models/index.ts";
 import { closedTranscript, unclosedTranscript } from "../../projection/transcript.ts";
 import type { BranchView } from "../../projection/view.ts";
 import { CallIds } from "../calls/call-ids.ts";
+import { learnFrom, viewAfterOverflow, viewForCall } from "../compaction/between-calls.ts";
 import type { Span } from "../emit.ts";
 import { Partials } from "../structured-output/partials.ts";
 import type { ActiveTurn } from "./active-turn.ts";
@@ -31,6 +33,8 @@ export interface Reply {
   readonly message: NewMessage & { readonly id: string };
   readonly calls: readonly ToolCallPart[];
   readonly finishReason: string;
+  /** What the call used; absent without one. */
+  readonly usage?: Usage;
 }
 
 interface CallInProgress {
@@ -39,9 +43,22 @@ interface CallInProgress {
   readonly earlier: readonly Message[];
 }
 
-/** Asks the model for its next message; undefined when a hook stopped the turn before that. */
+/** Asks the model for its next message; undefined when something stopped the turn before that. */
 export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | undefined> {
-  const view = await turn.view();
+  const requestFor = (view: BranchView) => buildRequest(turn, view);
+  const view = await viewForCall(turn, requestFor);
+  if (turn.stopReason !== undefined) return undefined;
+  const reply = await replyOn(turn, view, span).catch(async (error) => {
+    const shorter = await viewAfterOverflow(turn, error, requestFor);
+    if (!shorter) throw error;
+    return replyOn(turn, shorter, span);
+  });
+  await learnFrom(turn, reply?.usage);
+  return reply;
+}
+
+/** The reply to what the model sees on a view. Hooks may change the request, so each view's has its own pass through them. */
+async function replyOn(turn: ActiveTurn, view: BranchView, span: Span): Promise<Reply | undefined> {
   const request = buildRequest(turn, view);
   const call: CallInProgress = { span, earlier: view.open?.messages ?? [] };
   const { pipeline, limits, atLimit } = turn.plan;
@@ -105,9 +122,10 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       await (plan.pipeline.wrapModelCall ? untilAborted(signal, heard) : heard);
       const { content, calls, finishReason, usage } = assembler;
       turn.addUsage(usage);
+      turn.compaction.seeReply(id, usage, request.model, context.clock.now());
       const noRoom = noRoomError(request.model, assembler);
       if (noRoom) throw noRoom;
-      return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown" };
+      return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown", usage };
     } catch (error) {
       const seen = seenOf({ id, role: "assistant", content: assembler.content } as const);
       turn.partial = seen && turn.draft(seen);

@@ -50,15 +50,13 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
   const iteration = ++turn.iterations;
   const span = turn.emitter.span();
   turn.emitter.live({ type: "iteration-start", iteration }, span);
-  const before = turn.usage;
   const reply = await nextReply(turn, span);
   if (!reply) {
     turn.iterations--;
     turn.emitter.live({ type: "iteration-end", iteration }, span);
     return { reason: turn.stopReason ?? "stopped" };
   }
-  const { message, calls, finishReason } = reply;
-  const usage = usageSince(before, turn.usage);
+  const { message, calls, finishReason, usage = {} } = reply;
   // Made once: hooks, the result and the log agree on it.
   const draft = turn.draft(message, calls.length > 0 ? usage : {});
   let finish = calls.length === 0 ? await takeAnswer(turn, { draft, finishReason, usage }) : undefined;
@@ -131,11 +129,6 @@ function keepSeen(turn: ActiveTurn, { usage: _usage, ...reply }: Draft<"message.
 /** A turn that goes on has a place to come back to after each iteration, if that is asked for. */
 async function nameIteration(turn: ActiveTurn): Promise<void> {
   if (turn.plan.durable?.checkpoints === "per-iteration") await turn.checkpoint({ source: "loop" });
-}
-
-function usageSince(before: Usage, after: Usage): Usage {
-  const counts = Object.entries(after) as [keyof Usage, number][];
-  return Object.fromEntries(counts.map(([name, count]) => [name, count - (before[name] ?? 0)]));
 }
 
 /** The model asks for nothing more: this is the answer, unless it has to fit a schema and doesn't. */

@@ -1,10 +1,14 @@
-import type { CompactionInfo, CompactRequest } from "../../wire/index.ts";
+import type { CompactionInfo, CompactRequest, ContextUsage } from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
 
 export const compactionHandlers = {
   async compact(exchange: Exchange): Promise<CompactionInfo> {
     const agent = await exchange.agent();
     return agent.compact(exchange.ref, exchange.body as CompactRequest);
+  },
+  async contextUsage(exchange: Exchange): Promise<ContextUsage> {
+    const agent = await exchange.agent();
+    return agent.contextUsage(exchange.ref);
   },
   async uncompact({ tenant, ref, body }: Exchange) {
     const { compactionId } = body as { compactionId?: string };

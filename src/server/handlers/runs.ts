@@ -1,19 +1,9 @@
 import type { Agent } from "../../agent/index.ts";
-import type { Json, JsonObject } from "../../base/json.ts";
-import type { Message } from "../../events/index.ts";
 import { momentOf, runsBody } from "../../sessions/bodies.ts";
 import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
-import type {
-  ContextUsageBody,
-  InputBody,
-  InterruptBody,
-  ResponseAnswer,
-  ResponseBody,
-  RunBody,
-} from "../../wire/index.ts";
+import type { InputBody, InterruptBody, ResponseAnswer, ResponseBody, RunBody } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
-import { breathe } from "../breathe.ts";
 import type { Exchange } from "../exchange.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
@@ -49,18 +39,6 @@ export const runHandlers = {
     await exchange.agent();
     const { last = 200 } = exchange.query as { last?: number };
     return stateAnswer(await momentOf(exchange.tenant.context, exchange.ref), last, exchange.limits);
-  },
-  async contextUsage(exchange: Exchange): Promise<ContextUsageBody> {
-    await exchange.agent();
-    const branch = await readBranch(exchange.tenant.context, exchange.ref);
-    const messages = branch.transcript();
-    const usage = branch.turns.at(-1)?.usage as JsonObject | undefined;
-    return {
-      seq: branch.seq,
-      messages: messages.length,
-      characters: await countCharacters(messages),
-      ...(usage && { lastUsage: usage }),
-    };
   },
 };
 
@@ -110,24 +88,4 @@ async function agentOf(tenant: Tenant, agentId: string | undefined, asked: Agent
     if (error instanceof Refusal && error.problem.code === "agent_not_found") return asked;
     throw error;
   });
-}
-
-/** Yields to other tasks after this many messages. */
-const breathAt = 1000;
-
-/** The number of characters of messages, calls and results, counted without building a string. */
-async function countCharacters(messages: readonly Message[]): Promise<number> {
-  let sum = 0;
-  for (const [i, { content }] of messages.entries()) {
-    sum += charactersIn(content as Json);
-    if (i % breathAt === breathAt - 1) await breathe();
-  }
-  return sum;
-}
-
-function charactersIn(value: Json): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return String(value).length;
-  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + charactersIn(each), 0);
-  return Object.entries(value).reduce((sum, [key, each]) => sum + key.length + charactersIn(each ?? null), 0);
 }

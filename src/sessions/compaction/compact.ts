@@ -21,7 +21,8 @@ import { describeFact } from "./list.ts";
 import type { CompactionRange, CompactionStrategy, StrategyInput, StrategyModel, StrategyOutput } from "./port.ts";
 import { at, chooseRange, findPosition, isSameRange, rangeOf, survey } from "./range.ts";
 import { estimateTokens } from "./size.ts";
-import { type CompactionFunction, checkOutput, defaultStrategy, toStrategy } from "./strategies.ts";
+import { type CompactionFunction, defaultStrategy, toStrategy } from "./strategies.ts";
+import { runStrategy } from "./strategy-run.ts";
 
 /** What to compact and how, in this process. */
 export interface CompactOptions extends CompactRequest {
@@ -36,7 +37,7 @@ export interface Compactor {
   /** Used where the caller gives none. */
   readonly strategy?: CompactionStrategy;
   /** The model that strategies may ask about this branch. */
-  readonly asker?: (ref: BranchRef, view: BranchView) => StrategyModel | Promise<StrategyModel>;
+  readonly asker?: (ref: BranchRef, view: BranchView) => Promise<(signal: AbortSignal) => StrategyModel>;
   readonly sizeOf?: (message: Message) => number;
 }
 
@@ -134,6 +135,7 @@ export function decideRange(view: BranchView, deciding: Deciding): CompactionRan
 }
 
 interface Asked {
+  readonly context: Pick<Context, "clock">;
   readonly ref: BranchRef;
   readonly view: BranchView;
   readonly range: CompactionRange;
@@ -144,37 +146,19 @@ interface Asked {
 
 /** Gives the strategy what is seen of the range, and checks what it returns. */
 export async function askStrategy(strategy: CompactionStrategy, asked: Asked): Promise<StrategyOutput> {
-  const { ref, view, range, retention, compactor } = asked;
+  const { context, ref, view, range, retention, compactor } = asked;
   const { instructions, signal = new AbortController().signal } = asked.options;
   // Before anything is waited for: the view goes on.
   const seen = messagesOf(view, range, retention);
-  const asker = compactor.asker && (await compactor.asker(ref, view));
-  const input: StrategyInput = {
-    ...{ ...seen, signal },
+  const askerFor = compactor.asker && (await compactor.asker(ref, view));
+  const inputFor = (own: AbortSignal): StrategyInput => ({
+    ...{ ...seen, signal: own },
     ...(instructions !== undefined && { instructions }),
-    ...(asker && { asker }),
-  };
-  return checkOutput(strategy.name, await orAborted(strategy.compact(input), signal));
-}
-
-/** A strategy that does not heed the signal is not waited for. */
-async function orAborted<T>(working: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = () => new BoughError("aborted", "The compaction was aborted.", { cause: signal.reason });
-  if (signal.aborted) {
-    working.catch(() => {});
-    throw aborted();
-  }
-  let stop = () => {};
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(aborted());
-    signal.addEventListener("abort", stop, { once: true });
+    ...(askerFor && { asker: askerFor(own) }),
   });
-  try {
-    return await Promise.race([working, stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    working.catch(() => {});
-  }
+  return runStrategy(strategy, inputFor, { clock: context.clock, signal }).catch((error) => {
+    throw signal.aborted ? new BoughError("aborted", "The compaction was aborted.", { cause: error }) : error;
+  });
 }
 
 /** What has to be the same when the fact is written (Compact-3). */

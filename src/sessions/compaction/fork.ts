@@ -47,7 +47,7 @@ export async function compactFork(
   const view = await viewOfFork(context, source, forked);
   const range = decideRange(view, { ...options, retention, strategy, compactor });
   if (!range) return { drafts: [], header: {} };
-  const output = await askStrategy(strategy, { ref: source, view, range, retention, options, compactor });
+  const output = await askStrategy(strategy, { context, ref: source, view, range, retention, options, compactor });
   const record = { retention, reason: "fork", strategy: strategy.name };
   const drafts = [draftCompaction(context, view, range, output, record)];
   return { drafts, header: turnPatch(view, drafts) };

@@ -19,6 +19,10 @@ export interface CompactionRange {
 export interface StrategyModel {
   /** The model of the conversation. */
   readonly model: LanguageModel;
+  /** How many tokens that model takes, as far as it is known. */
+  readonly window?: number;
+  /** Whether the provider has refused the next call as too long: a request that holds it all would be refused as well. */
+  readonly isOverfull?: boolean;
   /** What the next call of the conversation would send. */
   request(): ModelRequest;
   /** Makes one call and reads its answer to the end. */
@@ -63,6 +67,8 @@ export interface CompactionStrategy {
   readonly name: string;
   /** How many of the newest turns the strategy wants to stay as they are, when the caller says nothing. */
   readonly keepTurns?: number;
+  /** How long it may take (default 60 s); its signal aborts then. */
+  readonly timeoutMs?: number;
   /** It asks a model, so it needs an agent. */
   readonly needsModel?: true;
   compact(input: StrategyInput): Promise<StrategyOutput>;

@@ -1,0 +1,45 @@
+// What an agent knows about compactions that its sessions don't: the model, what its prompts begin with, the strategy.
+
+import { toPrompt } from "../models/index.ts";
+import { closedTranscript, unclosedTranscript } from "../projection/transcript.ts";
+import type { BranchView } from "../projection/view.ts";
+import { askerOf } from "../runs/compaction/asker.ts";
+import { contextUsageOf } from "../runs/compaction/context-usage.ts";
+import type { AgentSettings } from "../runs/index.ts";
+import type { Compactor } from "../sessions/compaction/compact.ts";
+import type { ContextUsage } from "../wire/index.ts";
+import type { AgentOptions } from "./options.ts";
+import { type AgentBase, modelOf } from "./plan.ts";
+
+interface CompactingAgent {
+  readonly options: AgentOptions;
+  readonly settings: AgentSettings;
+  prepared(): Promise<AgentBase>;
+}
+
+/** What the agent adds to compactions by hand: its strategy, its model, and the request of its next call. */
+export function compactorOf(agent: CompactingAgent): Compactor {
+  const { options, settings } = agent;
+  const { compaction } = settings;
+  return {
+    strategy: compaction.strategy,
+    async asker({ sessionId }, view) {
+      const { model, tools, instructions } = await frameOf(agent);
+      const sources = { history: closedTranscript(view), turn: unclosedTranscript(view), reasoning: "turn" as const };
+      const prompt = toPrompt({ ...sources, ...(instructions !== undefined && { instructions }) });
+      const caching = settings.promptCaching && { promptCaching: { key: sessionId } };
+      const request = () => ({ model, prompt, tools, settings: options.settings ?? {}, ...caching });
+      return (signal) => askerOf({ plan: settings, compaction, signal, request });
+    },
+  };
+}
+
+/** How full the context of a run on this branch would be. */
+export async function agentContextUsage(agent: CompactingAgent, view: BranchView): Promise<ContextUsage> {
+  return contextUsageOf(view, await frameOf(agent), agent.settings.compaction);
+}
+
+async function frameOf({ options, prepared }: CompactingAgent) {
+  const { toolSpecs: tools } = await prepared();
+  return { model: await modelOf(options, options.model), tools, instructions: options.instructions };
+}
