@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { BranchPicture, LiveBranch, RemoteBranch } from "../../src/client/index.ts";
 import { type Draft, type Message, textOf } from "../../src/events/index.ts";
-import { defineTool } from "../../src/index.ts";
+import { defineTool, keepTurns } from "../../src/index.ts";
 import type { ScriptedReply } from "../../src/scripted/index.ts";
 import { add, gate, given, held, until } from "../server/kit.ts";
 import { appendRaw, main, replay } from "../sessions/kit.ts";
@@ -74,7 +74,8 @@ describe.each(transports)("over %s", (transport) => {
   });
 
   test("shows compactions by hand as they are made and taken back", async () => {
-    const g = await given((_, call) => `Answer ${call}.`);
+    const agent = { compaction: { strategy: keepTurns(10) } };
+    const g = await given((_, call) => `Answer ${call}.`, { agent });
     const branch = (await clientOf(g, { transport })).branch(scope);
     for (const n of [1, 2, 3]) await branch.run(`Question ${n}`).text();
     const live = branch.live();

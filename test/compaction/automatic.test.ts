@@ -133,3 +133,19 @@ describe("other bounds", () => {
     expect(ofType(events, "compaction-end")).toMatchObject([{ reason: "cold" }]);
   });
 });
+
+test("a compaction by hand asks the agent's model, heeds instructions, and closes the breaker", async () => {
+  const seen: string[] = [];
+  const summary = (prompt: Parameters<typeof tokensIn>[0]) => {
+    seen.push(said(prompt).at(-1)!);
+    return seen.length <= 3 ? "" : "They agreed on blue.";
+  };
+  const { agent } = await compacting({ summary }, { compaction: { window, keep: { turns: 2 } } });
+  for (let i = 1; i <= 14; i++) await agent.run(filler(`question ${i}`, 300), s).result;
+  expect(seen).toHaveLength(3);
+  expect(await agent.contextUsage("s")).toMatchObject({ compactions: 0, breaker: { failures: 3, isOpen: true } });
+  const made = await agent.compact("s", { keep: { turns: 2 }, instructions: "Keep every colour." });
+  expect(made).toMatchObject({ strategy: "summary", model: "bough/scripted", reason: "manual" });
+  expect(seen.at(-1)).toContain("Heed this above all: Keep every colour.");
+  expect(await agent.contextUsage("s")).toMatchObject({ compactions: 1, breaker: { failures: 0, isOpen: false } });
+});

@@ -7,7 +7,7 @@ import type { AgentOptions } from "../../src/agent/index.ts";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BoughEvent, Message } from "../../src/events/index.ts";
 import { textOf } from "../../src/events/index.ts";
-import { defineTool } from "../../src/index.ts";
+import { defineTool, keepTurns } from "../../src/index.ts";
 import type { Script } from "../../src/scripted/index.ts";
 import type { BranchHandle, SessionHandle } from "../../src/wire/index.ts";
 import { undoTurn } from "../../src/wire/revise.ts";
@@ -157,8 +157,12 @@ function questionCases(open: Open): void {
 }
 
 /** A branch with two turns. */
-async function twoTurns(open: Open, script: Script = ["One.", "Two.", "Three.", "Four."]) {
-  const opened = await open(script);
+async function twoTurns(
+  open: Open,
+  script: Script = ["One.", "Two.", "Three.", "Four."],
+  options?: Partial<AgentOptions>,
+) {
+  const opened = await open(script, options);
   const handle = opened.branch("s");
   for (const input of ["First", "Second"]) await handle.run(input).text();
   return { ...opened, handle };
@@ -231,7 +235,7 @@ function historyCases(open: Open): void {
   });
 
   test("compactions, pins and compacted forks", async () => {
-    const { handle } = await twoTurns(open);
+    const { handle } = await twoTurns(open, undefined, { compaction: { strategy: keepTurns(10) } });
     const { messages } = await handle.messages();
     const ids = messages.map(({ id }) => id);
     await handle.pin(ids[1]!);

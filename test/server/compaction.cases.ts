@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { Message } from "../../src/events/index.ts";
+import { keepTurns } from "../../src/index.ts";
 import { apiKeys, createApiKey, type Identity } from "../../src/server/index.ts";
 import type { Frame, Scope } from "../../src/wire/index.ts";
 import { expectProblem, type Given, given, held, isEvent, type OpenStore, say, scope, settled } from "./kit.ts";
@@ -21,7 +22,8 @@ async function messageIds({ ask }: Given, path = main): Promise<string[]> {
 }
 
 export function describeCompaction(open: OpenStore): void {
-  const start: typeof given = (script, options = {}) => given(script, { open, ...options });
+  const start: typeof given = (script, options = {}) =>
+    given(script, { open, agent: { compaction: { strategy: keepTurns(10) } }, ...options });
 
   test("4.14 a branch is compacted softly for models, or hard for people too", async () => {
     const g = await start(replies);
@@ -42,7 +44,7 @@ export function describeCompaction(open: OpenStore): void {
       replacements: [],
     });
     expect(await messageIds(g)).toEqual(before);
-    expect((await ask("GET", `${scope}/context-usage`)).body.messages).toBe(4);
+    expect((await ask("GET", `${scope}/context-usage`)).body.visible).toBe(4);
     const hard = await ask("POST", `${scope}/compact`, { before: before[6], retention: "hard" });
     expect(hard.body).toMatchObject({ retention: "hard", messages: 6 });
     expect(await messageIds(g)).toEqual(before.slice(6));
@@ -101,7 +103,7 @@ export function describeCompaction(open: OpenStore): void {
     expect(await messageIds(g)).toEqual(before);
     expect((await ask("GET", `${main}/compactions`)).body.compactions).toEqual([one]);
     await ask("POST", `${main}/uncompact`, {});
-    expect((await ask("GET", `${scope}/context-usage`)).body.messages).toBe(8);
+    expect((await ask("GET", `${scope}/context-usage`)).body.visible).toBe(8);
   });
 
   test("4.15 facts of compactions reach those who watch", async () => {

@@ -40,6 +40,8 @@ export function restoreCases(place: Place): void {
               }
               const left = () => sessions.listCompactions(on(id)).then((all) => all.filter(({ inForce }) => inForce));
               while ((await left()).length > 0) await sessions.uncompact(on(id));
+              const cleared = new Set((await seen()).view.cleared.map((each) => each.id));
+              for (const clearing of cleared) await sessions.uncompact(on(id), clearing);
               const { view, shown, model } = await seen();
               expect(shown).toBe(JSON.stringify(view.messages));
               expect(model).toBe(JSON.stringify([...view.messages, ...unclosedMessages(view)]));
