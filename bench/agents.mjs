@@ -10,6 +10,10 @@ const measurements = {
     "1. One turn in memory on a long branch of which a model sees 60 messages, beside one on a branch of 60",
   "cold-run": "2. The first turn of a new process in SQLite, on the same branches",
   "fork-turn": "3. Forks of a long cached branch in SQLite: the first turn on one, and where it is cut",
+  "compaction-bytes": "4. What a compaction of a long branch stores in its log",
+  "cached-prefix":
+    "5. What a provider can cache of prompts: the share that begins the next prompt, over a session with a plan",
+  children: "6. Subagents of a long branch in SQLite: one beside an append, a hundred beside their models",
 };
 
 const help = `npm run bench:agents -- [options]

@@ -26,6 +26,9 @@ const measurements = {
   "compacted-turn": () => import("../agents/compacted-turn.mjs"),
   "cold-run": () => import("../agents/cold-run.mjs"),
   "fork-turn": () => import("../agents/fork-turn.mjs"),
+  "compaction-bytes": () => import("../agents/compaction-bytes.mjs"),
+  "cached-prefix": () => import("../agents/cached-prefix.mjs"),
+  children: () => import("../agents/children.mjs"),
 };
 
 const [name, options] = process.argv.slice(2);

@@ -5,11 +5,13 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
+import type { BranchRef } from "../log/store.ts";
 import { StateBag } from "../middleware/index.ts";
 import {
   type AgentSettings,
   findInterrupted,
   findLeft,
+  findRoot,
   type InterruptedRun,
   type InterruptOutcome,
   type InterruptRequest,
@@ -30,8 +32,10 @@ import {
   type BranchInfo,
   type EventPage,
   type EventQuery,
+  type InputMessage,
   type LogEvent,
   type OwnedForkRequest,
+  type QueueOptions,
   type Scope,
   Sessions,
 } from "../sessions/index.ts";
@@ -39,15 +43,19 @@ import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { ChildAgents, type Startable } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
+import { checkFrames, findKin } from "./kin.ts";
 import { Launcher } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
 import { presentPage, subscribeOwn } from "./own-events.ts";
 import { checkOptions, toolSets } from "./plan.ts";
+import { QueueTaker } from "./queue-taker.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
 import { isOfTenant, missingFrom } from "./request.ts";
 import { settingsOf } from "./settings.ts";
+import { type InputOptions, type Submitted, Submitter } from "./submitter.ts";
 import { BackgroundTasks } from "./tasks.ts";
 import type { EventOf, HandleEvent, TypeOf } from "./typed-events.ts";
 
@@ -58,10 +66,15 @@ export interface RecoveredRun extends InterruptedRun {
   readonly isGivenUp?: true;
 }
 
-/** The context that an agent works with, for what else in this process works on its store. */
+/** The context of an agent, for other code of this process that works on the same store. */
 export let contextOf: (agent: Agent) => Context;
+/** What another agent needs to run this one as a child; undefined for what is no agent. */
+export let startableOf: (agent: object) => Startable | undefined;
 
-/** An agent: runs on sessions and branches, and all that can be done with those. */
+/** How inputs get to an agent's branches, for a server that limits them. */
+export let submitterOf: (agent: Agent) => Submitter;
+
+/** An agent: runs turns on branches, and has every operation on sessions and branches. */
 export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   readonly id: string | undefined;
   readonly name: string | undefined;
@@ -74,16 +87,26 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   readonly #tasks = new BackgroundTasks();
   readonly #launcher: Launcher;
   readonly #recovering: Recovering;
+  readonly #taker: QueueTaker;
+  readonly #submitter: Submitter;
   readonly #leaving = new AbortController();
 
   static {
     contextOf = (agent) => agent.#context;
+    startableOf = (agent) => {
+      if (!(#launcher in agent)) return undefined;
+      const { id, name } = agent;
+      const { store, model, instructions } = agent.#options;
+      return { id, name, model, instructions, hasStore: store !== undefined, launcher: agent.#launcher };
+    };
+    submitterOf = (agent) => agent.#submitter;
   }
 
   /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
   constructor(options: AgentOptions<RunContext>, shared?: Context) {
     checkOptions(options);
     checkAgentOptions(options);
+    checkFrames(toolSets(options.tools), options.model, startableOf);
     const { id, name } = options;
     const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
     super(context);
@@ -102,7 +125,22 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       leaving: this.#leaving.signal,
     });
     const warn = (...words: unknown[]) => this.#warn(...words);
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, warn });
+    const onQueue = (ref: BranchRef) => this.#taker.look(ref);
+    const host = new ChildAgents({
+      startable: startableOf,
+      resolve: async (agentId) => options.agents?.(agentId),
+      fork: (place, source, request) => this.#fork(place, source, request),
+    });
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue });
+    const launcher = this.#launcher;
+    this.#taker = new QueueTaker({
+      context,
+      isOwn: (input) => input.agentId === id && isOfTenant(options.tenant, input),
+      take: (run) => launcher.launch(undefined, run, { fallback: "park", takes: "queue" }),
+      warn,
+    });
+    const interrupt = (scope: Scope, request: InterruptRequest) => this.interrupt(scope, request);
+    this.#submitter = new Submitter({ context, agentId: id, launcher, taker: this.#taker, interrupt });
     this.#recovering = new Recovering({
       context,
       settings: this.#settings,
@@ -110,18 +148,25 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       isOwn: (left) => left.agentId === id && isOfTenant(options.tenant, left),
       missing: (left, run) => missingFrom(options, left, run),
       run: (run, fallback) => this.#launcher.launch(undefined, run, { fallback }),
+      isOrphan: ({ parent, isAwaited, agentId, ...left }) =>
+        parent !== undefined &&
+        !isAwaited &&
+        parent.rootId === id &&
+        agentId !== id &&
+        isOfTenant(options.tenant, left),
+      adopt: (left, run) => this.#adopt(left, run),
+      onQueue,
       warn,
     });
   }
 
-  /** Whether its turns are saved as they complete. */
+  /** Whether turns are saved when they complete. */
   get persistAfterTurn(): boolean {
     return this.#settings.persistAfterTurn;
   }
 
   /**
-   * Runs a turn on a branch: with input a new one, without input the one that was left open. Without a scope nothing is
-   * stored.
+   * Runs a turn on a branch: with input, a new one; without input, resumes the open one. Without a scope, nothing is stored.
    */
   run<Output extends OutputChoice>(
     input: RunInput | undefined,
@@ -133,7 +178,26 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     return this.#launcher.launch(input, asked) as Run<never, never>;
   }
 
-  /** The handle of a branch: a session's "main", or the branch named. Nothing is read yet. */
+  /**
+   * Sends an input to a branch without waiting for the answer. While a turn is open there, `ifActive` decides: the input is
+   * refused, waits in the queue, steers the turn, or takes its place.
+   */
+  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted> {
+    return this.#submitter.submit(input, typeof options === "string" ? { sessionId: options } : options);
+  }
+
+  /** Queues an input for this agent, or for the one that `agentId` names. */
+  override async queueInput(scope: Scope, input: string | readonly InputMessage[], options: QueueOptions = {}) {
+    const ref = await resolveBranch(this.#context, scope);
+    const queuing = await super.queueInput(ref, input, {
+      ...(this.id !== undefined && { agentId: this.id }),
+      ...options,
+    });
+    this.#taker.look(ref);
+    return queuing;
+  }
+
+  /** Returns a handle of the branch (default: the session's "main"). Reads nothing. */
   branch(scope: Scope): BranchHandle<HandleEvent<Event>> {
     return new LocalBranch(this.#handles, scope) as BranchHandle<unknown> as BranchHandle<HandleEvent<Event>>;
   }
@@ -142,15 +206,15 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     return { agent: this as unknown as HandleHost, context: this.#context, events: this.#settings.events };
   }
 
-  /** The handle of a session. Nothing is read yet. */
+  /** Returns a handle of the session. Reads nothing. */
   session(sessionId: string): SessionHandle<HandleEvent<Event>> {
     return new LocalSession(this.#handles, sessionId) as SessionHandle<unknown> as SessionHandle<HandleEvent<Event>>;
   }
 
   /**
-   * Answers an interaction. When no run waits for it, because the run was parked or its process is gone, and nothing else is
-   * open, the turn is resumed as it was asked and its run returned. A turn that was asked with something the log can't keep
-   * is resumed only with options that pass it again.
+   * Answers an interaction. If its run was parked or its process is gone, and no other question is open, this resumes the
+   * turn with its original request and returns the run. A turn whose request has parts that the log can't store is resumed
+   * only if `options` pass them again.
    */
   async respond(
     scope: Scope,
@@ -160,8 +224,10 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   ): Promise<Run | undefined> {
     checkRunOptions(options);
     const { by } = options;
-    const ref = await resolveBranch(this.#context, scope);
-    await this.answer(ref, interactionId, answer, by === undefined ? {} : { by });
+    const asked = await resolveBranch(this.#context, scope);
+    await this.answer(asked, interactionId, answer, by === undefined ? {} : { by });
+    // A child's turn goes on with the turn that waits for it.
+    const ref = await findRoot(this.#context, asked);
     const left = await findLeft(this.#context, ref);
     if (!left || left.waitingFor.length > 0) return undefined;
     const missing = missingFrom(this.#options, left, options);
@@ -171,14 +237,15 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /**
-   * Turns of the store that were left open and that no run works on. Those that can go on are resumed (unless `resume` is
-   * false). Turns that wait for an answer, belong to another agent, or were asked with something that the log can't keep
-   * (`missing` names it) are only listed; those of another tenant are left out.
+   * Finds open turns without an active run and resumes those it can (none with `resume: false`). Only listed: turns that wait
+   * for an answer, turns of another agent, and turns whose request has parts that the log can't store (`missing` names them).
+   * Turns of another tenant are left out. Inputs that were left in a queue begin their turns.
    */
   async recover(options: RecoveryOptions & { sessionId?: string; resume?: boolean } = {}): Promise<RecoveredRun[]> {
     checkCall("recover", options);
     const { sessionId, resume = true } = options;
-    const found = await findInterrupted(this.#context, sessionId === undefined ? {} : { sessionId });
+    const onQueue = (ref: BranchRef) => resume && this.#taker.look(ref);
+    const found = await findInterrupted(this.#context, { ...(sessionId !== undefined && { sessionId }), onQueue });
     const own = found.filter((left) => isOfTenant(this.#options.tenant, left));
     return own.map((left) => {
       if (isGivenUp(left, options)) return { ...left, isGivenUp: true };
@@ -190,9 +257,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /**
-   * Recovers in the background, until the function it returns is called or the agent closes: a turn of this agent whose
-   * process died, or gives no sign of life, is taken up by one of the processes that do this. Questions that it then asks
-   * are left for whoever can answer them, unless `run` says otherwise.
+   * Recovers in the background: one of the processes that call this resumes a turn of this agent whose process died or let
+   * its lease expire. A resumed run parks when it has a question, unless `run` sets `questions`. Returns a function that stops
+   * it; closing the agent stops it too.
    */
   keepRecovering(options: KeepRecoveringOptions = {}): () => Promise<void> {
     checkCall("keepRecovering", options);
@@ -200,8 +267,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /**
-   * Interrupts the run that works on a branch, in whatever process; with `runId`, that run and no other. A turn that was
-   * left open, or waits for an answer, is ended.
+   * Interrupts the active run of a branch, in any process; with `runId`, only that run. Ends an open turn that has no active
+   * run, also one that waits for an answer.
    */
   async interrupt(scope: Scope, request: InterruptRequest = {}): Promise<InterruptOutcome> {
     checkCall("interrupt", request);
@@ -214,10 +281,12 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       if (status === "interrupted") return { outcome: "accepted", runId };
       if (status !== "parked") return { outcome: "already_terminal", runId };
     }
-    return interruptRun(this.#context, ref, request);
+    const outcome = await interruptRun(this.#context, ref, request);
+    this.#taker.look(ref);
+    return outcome;
   }
 
-  /** Calls the handler for each event of a type, or of all (`"*"`), one after the other. Returns a function that ends it. */
+  /** Calls the handler with each event of a type, or of all types (`"*"`), one at a time. Returns a function that unsubscribes. */
   subscribe<Type extends TypeOf<Event> | "*">(
     type: Type,
     handler: (event: EventOf<Type, Event>) => unknown,
@@ -225,34 +294,39 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     return subscribeOwn(this.#hub, this.#settings.events, type, handler as Subscriber);
   }
 
-  /** A page of the branch's events, those that the program defined under their own types. */
+  /** A page of the branch's events. Events defined with `defineEvent` have their own types. */
   override async events(scope: Scope, options?: EventQuery): Promise<EventPage> {
     return presentPage(this.#settings.events, await super.events(scope, options));
   }
 
-  /** Every event after a position, likewise, and then those to come. */
+  /** Yields every event after a position, each once and in order, and then new ones as they come. */
   override async *watch(scope: Scope, options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<LogEvent> {
     for await (const event of super.watch(scope, options)) yield presentOwn(this.#settings.events, event);
   }
 
-  /** A new branch that shares this one's log up to a point, as the fork hooks of the agent's middleware want it. */
+  /** Creates a branch that shares this one's log up to a point, after the agent's `beforeFork` hooks. */
   override async forkBranch(scope: Scope, request: OwnedForkRequest = {}): Promise<BranchInfo> {
-    const { pipeline } = await this.#launcher.prepared();
-    const { beforeFork } = pipeline;
-    if (!beforeFork) return super.forkBranch(scope, request);
-    const change = async (plan: ForkPlan) => {
-      const state = this.#forkState(plan);
-      const context = { ...plan, state, metadata: plan.metadata };
-      await beforeFork(context);
-      return { state: state.branchPatch(), metadata: context.metadata };
-    };
-    return forkBranch(this.#context, scope, request, { change, compactor: this.compactor });
+    return this.#fork(this.#context, scope, request);
   }
 
-  /** How full the model's context is on a branch, and when runs compact it next. Writes nothing. */
+  async #fork(context: Context, scope: Scope, request: OwnedForkRequest): Promise<BranchInfo> {
+    const { pipeline } = await this.#launcher.prepared();
+    const { beforeFork } = pipeline;
+    const { compactor } = this;
+    if (!beforeFork) return forkBranch(context, scope, request, { compactor });
+    const change = async (plan: ForkPlan) => {
+      const state = this.#forkState(context, plan);
+      const hook = { ...plan, state, metadata: plan.metadata };
+      await beforeFork(hook);
+      return { state: state.branchPatch(), metadata: hook.metadata };
+    };
+    return forkBranch(context, scope, request, { change, compactor });
+  }
+
+  /** How full the model's context is, and at what size runs compact it next. Writes nothing. */
   async contextUsage(scope: Scope): Promise<ContextUsage> {
     const ref = await resolveBranch(this.#context, scope);
-    const { view } = await this.#context.views.load(ref);
+    const { view } = await this.#context.views.loadForRun(ref);
     return agentContextUsage(this.#compacting, view);
   }
 
@@ -261,10 +335,11 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   get #compacting() {
-    return { options: this.#options, settings: this.#settings, prepared: () => this.#launcher.prepared() };
+    const prepared = () => this.#launcher.prepared();
+    return { context: this.#context, options: this.#options, settings: this.#settings, prepared };
   }
 
-  /** The branch at a checkpoint; a fork made for it is one that the fork hooks see. */
+  /** Loads the branch at a checkpoint. With `ifStale: "fork"`, the agent's `beforeFork` hooks see the fork. */
   override loadAtCheckpoint(
     scope: Scope,
     checkpointId: string,
@@ -275,30 +350,45 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     );
   }
 
-  /** Whether nothing is under way: no run, no background work, no turn that is about to be taken up. */
+  /** Whether there is no active run, no background work and no turn about to be resumed. */
   get isIdle(): boolean {
     return this.#launcher.isIdle && this.#tasks.isIdle && this.#recovering.isIdle;
   }
 
-  /** When the first turn that waits for an answer goes on without one, as far as `keepRecovering` has seen; else infinite. */
+  /** The earliest time at which an open question of a parked turn expires, as seen by `keepRecovering`; otherwise infinite. */
   get nextDeadline(): number {
     return this.#recovering.nextDeadline;
   }
 
   /**
-   * Lets what runs come to its end for as long as `drainMs` says (default 0) and hands the rest over (it can be resumed, at
-   * once and by any process), calls off background work, and closes tool sources and the store. A run that waits for an
-   * answer is handed over at once: people take their time.
+   * Closes the agent: gives active runs `drainMs` (default 0) to finish and hands the rest over, so that any process can resume
+   * them at once. Then cancels background work and closes tool sources and the store. A run that waits for an answer is
+   * handed over immediately.
    */
   override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
     await this.#recovering.stop();
+    const stopped = this.#taker.stop();
     this.#leaving.abort();
     await this.#launcher.close({ drainMs });
     await this.#tasks.close();
+    await stopped;
     for (const source of toolSets(this.#options.tools)) {
       if (typeof source.close === "function") await source.close();
     }
     await super.close();
+  }
+
+  /** Resumes the turn of a child whose parent's turn is over, if its agent is one of this agent's subagents. */
+  async #adopt({ agentId, sessionId, branchId }: InterruptedRun, options: RunOptions): Promise<void> {
+    if (agentId === undefined) return;
+    const { tools } = await this.#launcher.prepared();
+    const above = this.id ?? this.name ?? "agent";
+    const kin = await findKin(tools.values(), { id: agentId, above }, startableOf);
+    if (!kin) return;
+    const { launcher, name = "agent" } = kin.agent;
+    const place = Promise.resolve({ context: this.#context, ref: { sessionId, branchId } });
+    const stamp = { id: kin.id, name, chain: [name], depth: 0 };
+    await launcher.launch(undefined, options, { fallback: "park", place, stamp }).result;
   }
 
   #warn(...words: unknown[]): void {
@@ -306,11 +396,11 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     logger.warn(...words);
   }
 
-  #forkState({ sessionId, state }: ForkPlan): StateBag {
+  #forkState(context: Context, { sessionId, state }: ForkPlan): StateBag {
     return new StateBag({
       branch: state,
-      session: () => sessionState(this.#context, sessionId),
-      changeSession: (change) => changeSessionState(this.#context, sessionId, change),
+      session: () => sessionState(context, sessionId),
+      changeSession: (change) => changeSessionState(context, sessionId, change),
       report: () => {},
       declared: [],
     });

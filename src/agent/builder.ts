@@ -8,7 +8,7 @@ import { Agent } from "./agent.ts";
 import type { AgentOptions } from "./options.ts";
 import { toolSets } from "./plan.ts";
 
-/** Says step by step what `createAgent` takes at once. */
+/** Builds an agent step by step, from the same options as `createAgent`. */
 export class AgentBuilder {
   readonly #options: Partial<AgentOptions>;
 

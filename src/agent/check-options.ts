@@ -1,4 +1,4 @@
-// What an agent and a run may be told: one table for each, checked when the agent is made and when a run begins.
+// The options of agents and runs: one table for each, checked when the agent is created and when a run begins.
 
 import { BoughError } from "../base/errors.ts";
 import {
@@ -74,6 +74,8 @@ const limits: OptionChecks<Limits> = {
   parallelTools: anything,
   answerMs: anything,
   turnMs: anything,
+  tokens: anything,
+  maxDepth: anything,
 };
 const limitsTable = optionTable<Limits>(limits);
 const agentLimitsTable = optionTable<NonNullable<AgentOptions["limits"]>>({
@@ -102,6 +104,7 @@ const agentTable = optionTable<AgentOptions>({
   tenant: text,
   events: ownEventList,
   instructions: text,
+  agents: fn,
   tools: toolSets,
   store: anything,
   persistAfterTurn: flag,
@@ -113,6 +116,8 @@ const agentTable = optionTable<AgentOptions>({
   settings: object,
   promptCaching: flag,
   compaction: agentCompaction,
+  content: object,
+  audio: object,
   telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
   leaseMs: anything,
   redact: {
@@ -149,6 +154,7 @@ const runTable = optionTable<RunOptions>({
   branchId: text,
   branch,
   config: object,
+  events: oneOf("own", "tree"),
   signal,
   output: anything,
   questions: oneOf("wait", "park", "deny"),
@@ -160,7 +166,7 @@ const runTable = optionTable<RunOptions>({
   identity: object,
 });
 
-/** Refuses what an agent can't be told (`invalid_argument`). */
+/** Refuses invalid options of an agent (`invalid_argument`). */
 export function checkAgentOptions(options: AgentOptions): void {
   const whose = "An agent's options";
   checkOptions(whose, options, agentTable);
@@ -173,7 +179,7 @@ export function checkAgentOptions(options: AgentOptions): void {
   checkCompaction(whose, options.compaction, "compaction.");
 }
 
-/** Refuses what a run can't be told (`invalid_argument`). */
+/** Refuses invalid options of a run (`invalid_argument`). */
 export function checkRunOptions(options: RunOptions): void {
   const whose = "A run's options";
   checkOptions(whose, options, runTable);
@@ -210,7 +216,7 @@ const keepRecoveringTable = optionTable<KeepRecoveringOptions>({
 });
 const interruptTable = optionTable<InterruptRequest>({ runId: text, reason: text });
 
-/** Refuses what `recover`, `keepRecovering` and `interrupt` can't be told (`invalid_argument`). */
+/** Refuses invalid options of `recover`, `keepRecovering` and `interrupt` (`invalid_argument`). */
 export function checkCall(name: keyof typeof callTables, options: unknown): void {
   checkOptions(`The options of ${name}`, options, callTables[name]);
   const { run } = options as RecoveryOptions;

@@ -3,10 +3,17 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BoughEvent, Interaction, InteractionAnswer, NewMessage, OwnEventTable } from "../events/index.ts";
+import type { BoughEvent, Interaction, InteractionAnswer, OwnEventTable } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
 import type { BranchRef } from "../log/store.ts";
-import type { InterruptOutcome, InterruptRequest, Run, RunInput, RunOptions } from "../runs/index.ts";
+import {
+  type InterruptOutcome,
+  type InterruptRequest,
+  messagesOf,
+  type Run,
+  type RunInput,
+  type RunOptions,
+} from "../runs/index.ts";
 import {
   branchBody,
   branchInfoBody,
@@ -29,23 +36,30 @@ import {
   type BranchRun,
   type BranchRunOptions,
   type CheckpointHandle,
+  type CompactionCheckRequest,
   type CompactRequest,
   type ContentHandle,
   type ContextUsage,
+  type EditInputBody,
   editMessage,
   type ForkedRun,
   type ForkRequest,
   type Input,
+  type InputAnswer,
+  queuedInputBody,
   type RevertPoint,
   regenerateTurn,
   type SessionHandle,
+  type SubmittedRun,
   undoTurn,
 } from "../wire/index.ts";
+import type { IfActive, InputOptions, Submitted } from "./submitter.ts";
 import { watchBranch } from "./watch-branch.ts";
 
 /** What a handle needs of its agent. */
 export interface HandleHost extends Sessions {
   run(input?: RunInput, options?: RunOptions): Run;
+  submit(input: RunInput | undefined, options: InputOptions): Promise<Submitted>;
   respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
   interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
   contextUsage(scope: Scope): Promise<ContextUsage>;
@@ -86,11 +100,31 @@ export class LocalBranch implements BranchHandle {
     return new LocalRun(this.#agent.run(input as RunInput | undefined, this.#runOptions("wait", options)));
   }
 
-  async submit(input?: Input, options: BranchRunOptions = {}) {
-    const inputId = this.#context.ids.next();
-    const run = this.#agent.run(withId(input, inputId), this.#runOptions("park", options));
-    await begun(run);
-    return { runId: run.runId, inputId };
+  submit(input?: Input, options?: BranchRunOptions & { ifActive?: "reject" | "interrupt" }): Promise<SubmittedRun>;
+  submit(input: Input | undefined, options: BranchRunOptions & { ifActive?: IfActive }): Promise<InputAnswer>;
+  async submit(
+    input?: Input,
+    { ifActive, ...options }: BranchRunOptions & { ifActive?: IfActive } = {},
+  ): Promise<InputAnswer | SubmittedRun> {
+    const said = input === undefined || input.length === 0 ? undefined : (input as RunInput);
+    const where = { ...this.#runOptions("park", options), ...(ifActive && { ifActive }) };
+    const { inputId, status, run } = await this.#agent.submit(said, where);
+    run?.discardEvents();
+    return { inputId, status, ...(run && { runId: run.runId }) };
+  }
+
+  async queue() {
+    return (await this.#agent.listQueue(this.scope)).map(queuedInputBody);
+  }
+
+  async editInput(inputId: string, { input, when }: EditInputBody) {
+    const messages = input === undefined ? undefined : messagesOf(input as RunInput);
+    const edit = { ...(messages && { input: messages }), ...(when && { when }) };
+    return queuedInputBody(await this.#agent.editInput(this.scope, inputId, edit));
+  }
+
+  async withdrawInput(inputId: string): Promise<void> {
+    await this.#agent.withdrawInput(this.scope, inputId);
   }
 
   async interrupt(request: { runId?: string; reason?: string } = {}) {
@@ -162,6 +196,18 @@ export class LocalBranch implements BranchHandle {
     return this.#agent.uncompact(this.scope, compactionId);
   }
 
+  checkCompaction(request: CompactionCheckRequest = {}) {
+    return this.#agent.checkCompaction(this.scope, request);
+  }
+
+  promptOf(messageId: string) {
+    return this.#agent.promptOf(this.scope, messageId);
+  }
+
+  diffPrompts(from: string, to: string) {
+    return this.#agent.diffPrompts(this.scope, from, to);
+  }
+
   compactions() {
     return this.#agent.listCompactions(this.scope);
   }
@@ -225,13 +271,13 @@ export class LocalBranch implements BranchHandle {
     const agent = this.#agent;
     return {
       async put(given, { name } = {}) {
-        const bytes = given instanceof Uint8Array ? given : new Uint8Array(await given.arrayBuffer());
-        return contentBody(await agent.putContent(scope, { bytes, ...(name !== undefined && { name }) }));
+        const source = given instanceof Uint8Array ? { bytes: given } : { blob: given };
+        return contentBody(await agent.putContent(scope, { ...source, ...(name !== undefined && { name }) }));
       },
       list: async () => (await agent.listContent(scope)).map(contentBody),
       async get(contentId) {
-        const { content, bytes } = await agent.getContent(scope, contentId);
-        return new Blob([bytes as Uint8Array<ArrayBuffer>], { type: content.mediaType });
+        const stored = await agent.getContent(scope, contentId);
+        return new Blob([(await stored.bytes()) as Uint8Array<ArrayBuffer>], { type: stored.content.mediaType });
       },
       async delete(contentId) {
         if (await agent.deleteContent(scope, contentId)) return;
@@ -362,12 +408,4 @@ async function takenUp(run: Run): Promise<string | undefined> {
     if (BoughError.is(error, "nothing_to_resume") || BoughError.is(error, "epoch_stale")) return undefined;
     throw error;
   }
-}
-
-/** The input with an id for its first message. */
-function withId(input: Input | undefined, id: string): RunInput | undefined {
-  if (input === undefined || input.length === 0) return undefined;
-  const isList = typeof input !== "string" && "role" in input[0]!;
-  const messages = (isList ? input : [{ role: "user", content: input }]) as readonly NewMessage[];
-  return messages.map((message, i) => (i === 0 ? { ...message, id } : message));
 }

@@ -10,10 +10,12 @@ export { Agent, type RecoveredRun } from "./agent.ts";
 export { AgentBuilder } from "./builder.ts";
 export type { AgentOptions, ContextSchema } from "./options.ts";
 export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
+export { type SubagentOptions, subagent } from "./subagent.ts";
+export type { IfActive, InputOptions, Submitted } from "./submitter.ts";
 export type { AgentEvent, EventOf } from "./typed-events.ts";
 
 /**
- * An agent on a store. Nothing is opened before it is used.
+ * Creates an agent. Its store is opened on first use.
  *
  * @example
  * const agent = createAgent({ model: "anthropic/claude-sonnet-4-5", store: "./sessions" });

@@ -6,9 +6,18 @@
 import { allowListeners, untilAborted, withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import type { AgentStamp } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import { type ParentRun, type SpawnChild, stampBelow } from "../runs/children.ts";
+import {
+  type ChildHost,
+  type ChildOpening,
+  type ParentRun,
+  type PromptFrame,
+  parentOf,
+  stampBelow,
+} from "../runs/children/port.ts";
 import { notBegun } from "../runs/endings.ts";
+import type { Execution } from "../runs/execute.ts";
 import {
   type AgentSettings,
   execute,
@@ -18,6 +27,7 @@ import {
   type RunControl,
   type RunInput,
   type RunOptions,
+  type RunPlan,
   type RunResult,
 } from "../runs/index.ts";
 import type { RunWork } from "../runs/run.ts";
@@ -40,6 +50,16 @@ interface LaunchOptions {
   readonly fallback?: "park" | undefined;
   /** The run that this one is a child of. */
   readonly parent?: ParentRun | undefined;
+  /** The agent's own stamp as a child, if it is one. */
+  readonly stamp?: AgentStamp;
+  /** Where the run takes place, if the options don't say. */
+  readonly place?: Promise<Place>;
+  /** What prompts begin with, if not with the agent's own. */
+  readonly frame?: PromptFrame;
+  /** How the turn begins, if the run's parent says so. */
+  readonly opening?: ChildOpening;
+  /** How the branch is taken, if it is not begun or resumed at any rate. */
+  readonly takes?: Execution["takes"];
 }
 
 /** What a run begins with. */
@@ -53,8 +73,10 @@ export interface LauncherOptions {
   readonly options: AgentOptions;
   readonly context: Context;
   readonly settings: AgentSettings;
-  /** Starts children for calls of this agent's runs. */
-  readonly spawnChild?: SpawnChild;
+  /** Finds the agents that calls of this agent's runs spawn. */
+  readonly host: ChildHost;
+  /** Called when a run has closed its turn and inputs wait on the branch. */
+  readonly onQueue: (ref: BranchRef) => void;
   warn(...words: unknown[]): void;
 }
 
@@ -63,25 +85,27 @@ export class Launcher {
   readonly #context: Context;
   readonly #settings: AgentSettings;
   readonly #warn: LauncherOptions["warn"];
-  readonly #spawnChild: SpawnChild | undefined;
+  readonly #host: ChildHost;
+  readonly #onQueue: LauncherOptions["onQueue"];
   /** Runs that are not over, and where they take place. */
   readonly #active = new Map<string, { run: Run; place: Promise<Place> }>();
   #isClosed = false;
   #base: AgentBase | undefined;
   #preparing: Promise<AgentBase> | undefined;
 
-  constructor({ options, context, settings, warn, spawnChild }: LauncherOptions) {
+  constructor({ options, context, settings, warn, host, onQueue }: LauncherOptions) {
     this.#options = options;
     this.#context = context;
     this.#settings = settings;
     this.#warn = warn;
-    this.#spawnChild = spawnChild;
+    this.#host = host;
+    this.#onQueue = onQueue;
   }
 
-  launch(input: RunInput | undefined, options: RunOptions, { fallback, parent }: LaunchOptions = {}): Run {
-    const place = this.#resolvePlace(options);
+  launch(input: RunInput | undefined, options: RunOptions, given: LaunchOptions = {}): Run {
+    const place = given.place ?? this.#resolvePlace(options);
     const work: RunWork<never> = {
-      start: (control) => this.#start({ place, input, options, fallback, parent }, control),
+      start: (control) => this.#start({ ...given, place, input, options }, control),
       respond: async (interactionId, answer) => {
         const { context, ref } = await place;
         await new Sessions(context).answer(ref, interactionId, answer);
@@ -149,20 +173,34 @@ export class Launcher {
     return this.#preparing;
   }
 
-  async #start({ place, input, options, fallback, parent }: Launch, control: RunControl): Promise<RunResult<never>> {
+  /** How an input is kept until a turn takes it; throws what a run with these options would throw. */
+  async plan(options: RunOptions): Promise<RunPlan> {
+    const base = this.#base ?? (await this.prepared());
+    const agent = { options: this.#options, settings: this.#settings, base };
+    return planRun(agent, options, { kept: undefined, fallback: undefined });
+  }
+
+  async #start(launch: Launch, control: RunControl): Promise<RunResult<never>> {
+    const { place, input, options, fallback, parent, opening, takes } = launch;
     // Every tool of a batch listens to it, so that many listeners are no leak.
     allowListeners(control.controller.signal);
     const { context, ref } = await place;
     if (this.#isClosed) throw new BoughError("store_closed", "The agent is closed.");
     const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
-    const { stamp } = this.#settings;
-    const settings = parent ? { ...this.#settings, stamp: stampBelow(parent.agent, stamp) } : this.#settings;
-    const agent = { options: this.#options, settings, base };
-    const planFor = (kept?: KeptTurn) => planRun(agent, options, { kept, fallback });
+    const known = launch.stamp ? { ...this.#settings, stamp: launch.stamp } : this.#settings;
+    const settings = parent ? settingsBelow(known, parent) : known;
+    const planFor = (kept?: KeptTurn) => {
+      const own = parent ? settings : settingsOf(settings, kept);
+      const plan = planRun({ options: this.#options, settings: own, base }, options, { kept, fallback });
+      return launch.frame ? plan.then((each) => framed(each, launch.frame!)) : plan;
+    };
     const messages = input === undefined ? undefined : messagesOf(input);
     if (options.signal?.aborted) throw notBegun();
-    const spawnChild = this.#spawnChild;
-    const result = await execute({ context, settings, planFor, ref, input: messages, control, parent, spawnChild });
+    const host = this.#host;
+    const onQueue = context === this.#context ? this.#onQueue : undefined;
+    const work = { context, settings, planFor, ref, input: messages, takes, control, parent, opening, host, onQueue };
+    const ownOnly = options.events === "own";
+    const result = await execute({ ...work, ownOnly });
     return result as RunResult<never>;
   }
 
@@ -190,12 +228,46 @@ export class Launcher {
     if (branchId !== undefined)
       throw new BoughError("invalid_argument", "A branch is named together with its session.");
     if (questions === "park")
-      throw new BoughError("invalid_argument", "A run without a session can't be parked: nobody could resume it.");
+      throw new BoughError(
+        "invalid_argument",
+        "A run without a session can't be parked, because it could not be resumed.",
+      );
     const { clock, ids } = this.#context;
     const context = createContext(lazyStore(undefined, { clock }), { clock, ids });
     const { id } = await new Sessions(context).createSession();
     return { context, ref: { sessionId: id, branchId: "main" } };
   }
+}
+
+/** What a run for another one works with: what it may do is bounded by that one, and its turn is saved as it completes. */
+function settingsBelow(settings: AgentSettings, parent: ParentRun): AgentSettings {
+  const maxDepth = Math.min(settings.limits.maxDepth, parent.maxDepth);
+  return {
+    ...settings,
+    stamp: stampBelow(parent.agent, settings.stamp),
+    limits: { ...settings.limits, maxDepth },
+    persistAfterTurn: true,
+    leaving: AbortSignal.any([settings.leaving, parent.leaving]),
+  };
+}
+
+/** The plan with the parent's beginning of prompts. Calls of tools that the child does not have get an error as their result. */
+function framed({ instructions: _own, ...plan }: RunPlan, frame: PromptFrame): RunPlan {
+  const [own, other] = [plan.model, frame.model];
+  if (own !== other && (own.provider !== other.provider || own.modelId !== other.modelId)) {
+    const sentence = `prompt: "parent" needs the parent's model (${other.provider}/${other.modelId}), not ${own.provider}/${own.modelId}.`;
+    throw new BoughError("invalid_argument", sentence);
+  }
+  const { toolSpecs, instructions } = frame;
+  return { ...plan, toolSpecs, ...(instructions !== undefined && { instructions }) };
+}
+
+/** A child's turn that goes on without its parent keeps its place in the chain of agents. */
+function settingsOf(settings: AgentSettings, kept: KeptTurn | undefined): AgentSettings {
+  const parent = parentOf(kept?.metadata);
+  if (!parent) return settings;
+  const { chain, depth } = parent;
+  return { ...settings, stamp: stampBelow({ chain, depth: depth - 1 }, settings.stamp), persistAfterTurn: true };
 }
 
 function refOf({ sessionId, id: branchId }: NonNullable<RunOptions["branch"]>): BranchRef {

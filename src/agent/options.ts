@@ -1,4 +1,4 @@
-// What an agent can be told, and what it does when it is told nothing.
+// The options of an agent, with their defaults.
 
 import type { Clock } from "../base/clock.ts";
 import type { Ids } from "../base/ids.ts";
@@ -7,10 +7,13 @@ import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
-import type { CompactionOptions, Durable, Limits } from "../runs/index.ts";
-import type { ToolSet, ToolSource } from "../tools/index.ts";
+import type { AudioOptions, CompactionOptions, ContentOptions, Durable, Limits } from "../runs/index.ts";
+import type { SpawnableAgent, ToolSet, ToolSource } from "../tools/index.ts";
 
-/** A Standard Schema (zod, valibot, arktype …) of what a run's caller passes as `context`. */
+/** An agent object. */
+type Spawnable = Exclude<SpawnableAgent, string>;
+
+/** A Standard Schema (zod, valibot, arktype …) for the `context` option of a run. */
 export interface ContextSchema<Context = unknown> {
   readonly "~standard": {
     readonly types?: { readonly input: Context; readonly output: unknown } | undefined;
@@ -19,72 +22,78 @@ export interface ContextSchema<Context = unknown> {
   };
 }
 
-/** What an agent is made of. */
+/** Options of `createAgent`. */
 export interface AgentOptions<
   Context = unknown,
   Tools extends ToolSet = ToolSet,
   Events extends readonly OwnEventDefinition[] = readonly OwnEventDefinition[],
 > {
-  /** Kept with every turn, so that a recovery finds the agent's own. */
+  /** Stored with every turn. Recovery resumes only turns with this id. */
   readonly id?: string;
   readonly name?: string;
   /** An AI SDK model object, or `"provider/model"`. */
   readonly model: ModelChoice;
-  /** Models that a run may choose by name (`config: { model: "fast" }`), so that a resumed run finds the one it had. */
+  /** Models that a run can select by name (`config: { model: "fast" }`). The name is stored, so a resumed run uses the same one. */
   readonly models?: Readonly<Record<string, ModelChoice>>;
-  /** What a run's `context` must fit: tools and hooks get what the schema makes of it. */
+  /** Validates the `context` of a run. Tools and hooks get the schema's output. */
   readonly context?: ContextSchema<Context>;
-  /** The tenant whose turns the agent begins and takes up; it never takes up another one's. Default: any. */
+  /** The only tenant whose turns the agent starts and resumes (default: any). */
   readonly tenant?: string;
-  /** Event types of the program, made by `defineEvent`; tools and hooks emit them. */
+  /** Your own event types (`defineEvent`), which tools and hooks may emit. */
   readonly events?: Events;
   readonly instructions?: string;
-  /** By name; sources such as MCP servers stand beside sets in a list. */
+  /** Finds the agents that tools name by id (`subagent("id", …)`). A server finds its own agents without it. */
+  readonly agents?: (agentId: string) => Spawnable | undefined | Promise<Spawnable | undefined>;
+  /** Tools by name, or a list of such sets and of sources such as MCP servers. */
   readonly tools?: Tools | readonly (ToolSet | ToolSource)[];
-  /** A store, a directory, or a URL (`sqlite:./bough.db`); in memory when nothing is said. */
+  /** A store, a directory, or a URL such as `sqlite:./bough.db` (default: memory). */
   readonly store?: Store | string;
-  /** Whether a turn is saved as it completes (default), or waits for `saveSessionAndBranch`. */
+  /** Whether a turn is saved when it completes (default true). If false, it is staged until `saveSessionAndBranch`. */
   readonly persistAfterTurn?: boolean;
-  /** Checkpoints taken while it runs. */
+  /** Which checkpoints runs save, and how tool results are written. */
   readonly durable?: Durable;
-  /** In the order of the list; what is built in comes after it. */
+  /** Middleware, the outermost first. Built-in middleware comes last. */
   readonly middleware?: readonly Middleware[];
   readonly limits?: Partial<Limits> & {
-    /** At the limit of iterations: end the turn (default), or ask whether to go on. */
+    /** At the iteration limit: end the turn (default), or ask a person whether to continue. */
     readonly onIterations?: "stop" | "ask";
   };
   readonly permissions?: PermissionOptions;
-  /** How failed model calls are tried again. */
+  /** How failed model calls are retried. */
   readonly retry?: Partial<RetryPolicy>;
-  /** Settings of every model call; a run's own go before them. */
+  /** Settings of every model call. A run's own settings override them. */
   readonly settings?: ModelSettings;
   /**
    * Whether prompts carry hints for the provider's cache (default true): breakpoints for Anthropic's models, a key for OpenAI.
-   * Breakpoints and keys of your own in `providerOptions` are used in their place.
+   * Your own breakpoints and keys in `providerOptions` take precedence.
    */
   readonly promptCaching?: boolean;
   /**
-   * When runs shorten what their model sees. By default only after the provider has refused a prompt as too long; `true` or
-   * options: also before that; false: never.
+   * When runs compact the history that their model sees. Default: only after the provider has refused a prompt as too long.
+   * `true` or options: also before that. `false`: never.
    */
   readonly compaction?: boolean | CompactionOptions;
-  /** OpenTelemetry spans when `@opentelemetry/api` has a provider (default), with or without the texts, or none. */
+  /** How files are sent to models. */
+  readonly content?: ContentOptions;
+  /** How the agent listens and speaks. */
+  readonly audio?: AudioOptions;
+  /** Whether to record OpenTelemetry spans (default true, if `@opentelemetry/api` has a provider), and whether with message texts. */
   readonly telemetry?: boolean | { readonly recordContent: boolean };
-  /** How long a branch is held without a sign of life (default 30 s). */
+  /** The lease of a run on its branch, renewed while the run is active (default 30 s). */
   readonly leaseMs?: number;
   /**
-   * Takes secrets out of the texts of provider, tool and hook errors before they are stored, shown or sent to the model. By
-   * default keys, tokens, passwords and private keys of known shapes; false leaves every text as it is.
+   * Removes secrets from the messages of provider, tool and hook errors before they are stored, shown or sent to the model
+   * (default: keys, tokens, passwords and private keys of known formats). `false` changes nothing.
    */
   readonly redact?: Redact | false;
-  /** Where a subscriber's or a tool source's failures go (default the console). */
+  /** Receives failures of subscribers and tool sources (default: the console). */
   readonly logger?: Pick<Console, "warn">;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** From 0 to 1; spreads retries. */
+  /** Random numbers from 0 to 1, for the jitter of retries. */
   readonly random?: () => number;
-  /** The name under which branches are held; by default this host and process. */
+  /** The name in this agent's claims (default: this host and process). */
   readonly owner?: string;
-  /** Bytes of conversations kept in memory (default 256 MiB, at most an eighth of the heap's limit). */
+  /** Bytes of conversations cached in memory (default 256 MiB, at most an eighth of the heap limit). */
   readonly cacheBytes?: number;
 }

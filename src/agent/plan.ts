@@ -1,4 +1,4 @@
-// From options to a plan: what an agent was told, with what one run is told laid over it.
+// From options to a plan: the agent's options, overridden by those of one run.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
@@ -83,6 +83,7 @@ export async function planRun(
   const { metadata, by = identity?.user, clientGraceMs, ifWaiting } = own;
   const limits = limitsOf(settings, config);
   const tracing = (await base.tracing?.isOn()) ? base.tracing : undefined;
+  const permissionBound = modeOf(options, config) ?? options.permissions?.mode;
   const isOther = config.middleware || config.permissionMode || config.tighten?.permissionMode;
   const shared = tracing ? base.traced : base.pipeline;
   const pipeline = isOther ? pipelineOf(options, config, tracing) : shared;
@@ -108,6 +109,7 @@ export async function planRun(
     ...(instructions !== undefined && { instructions }),
     ...(outputPlan && { output: outputPlan }),
     ...(questions && { questions }),
+    ...(permissionBound && { permissionBound }),
     ...(clientGraceMs !== undefined && { clientGraceMs }),
     ...(ifWaiting && { ifWaiting }),
     ...(metadata && { metadata }),
@@ -141,7 +143,7 @@ function modelSettings(settings: ModelSettings, { maxOutputTokens: bound }: Tigh
   return { ...settings, maxOutputTokens: Math.min(bound, settings.maxOutputTokens ?? bound) };
 }
 
-/** What the model is told of tools: the agent's and the run's, and those that take the output. */
+/** The tools as the model sees them: the agent's, the run's, and those that take the output. */
 function toolsFor(
   { tools, toolSpecs }: Pick<AgentBase, "tools" | "toolSpecs">,
   { toolChoice }: RunConfig,
@@ -184,7 +186,7 @@ function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing)
     repeatedCalls(),
     permissions({ ...options.permissions, ...(mode && { mode }) }, config.permissionMode ? "run" : "agent"),
   ];
-  // Whoever brings one of these wants it in place of ours.
+  // A middleware of one of these names replaces the built-in one.
   return buildPipeline([...own, ...builtIn.filter(({ name }) => !own.some((each) => each.name === name))]);
 }
 
@@ -241,6 +243,9 @@ export function checkLimits(limits: Limits): Limits {
     const ms = limits[name];
     if (ms !== undefined && !(ms > 0)) throw badOption(`limits.${name} is a number of milliseconds.`);
   }
+  const { tokens, maxDepth } = limits;
+  if (tokens !== undefined && !(tokens > 0)) throw badOption("limits.tokens must be a number above 0.");
+  if (!Number.isInteger(maxDepth) || maxDepth < 0) throw badOption("limits.maxDepth must be an integer ≥ 0.");
   return limits;
 }
 
@@ -265,7 +270,7 @@ export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable, r
 
 const frequencies: readonly unknown[] = ["per-turn", "per-iteration", "manual"];
 
-/** Whoever asks for checkpoints in a way that is none would find that there are none when they are needed. */
+/** A misspelt option would go unnoticed until a checkpoint is needed. */
 function checkDurable(durable: Durable): void {
   const { checkpoints = "per-turn", retention = latestOnly() } = Object(durable) as Durable;
   if (typeof durable !== "object" || !frequencies.includes(checkpoints)) {

@@ -1,5 +1,5 @@
-// Recovering: how an agent takes up turns of its own that other processes left behind. It owns the sweepers that look for
-// them, and decides which are taken up.
+// Recovering: how an agent resumes its own turns that other processes left open. It owns the sweepers that look for them, and
+// decides which ones are resumed.
 
 import { BoughError } from "../base/errors.ts";
 import { liveEvent } from "../events/index.ts";
@@ -7,21 +7,21 @@ import type { BranchRef } from "../log/store.ts";
 import { type AgentSettings, type InterruptedRun, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
 import type { Context } from "../sessions/context.ts";
 
-/** How turns that were left open are resumed. */
+/** How open turns are resumed. */
 export interface RecoveryOptions {
-  /** How often a turn is taken up of which nothing comes (default 5); then it is left alone. */
+  /** After this many resumptions without progress, a turn is no longer retried (default 5). */
   readonly attempts?: number;
-  /** For the runs that take turns up. */
+  /** Options of the runs that resume turns. */
   readonly run?: RunOptions;
 }
 
-/** How often and which turns an agent recovers in the background. */
+/** Options of `keepRecovering`. */
 export interface KeepRecoveringOptions extends RecoveryOptions {
-  /** How often claims are looked at (default 250 ms, spread a little). */
+  /** How often claims are checked (default 250 ms, with jitter). */
   readonly everyMs?: number;
-  /** How often turns are looked for that nobody claims, such as parked ones that have their answers (default 30 s). */
+  /** How often to look for open turns without a claim, such as parked ones whose answer has arrived (default 30 s). */
   readonly scanEveryMs?: number;
-  /** How many turns are worked on at the same time (default 50); the others wait until one is done. */
+  /** How many turns are resumed at the same time (default 50). */
   readonly parallelRuns?: number;
 }
 
@@ -31,18 +31,24 @@ export interface Recoverer {
   readonly settings: AgentSettings;
   /** Whether a run of this process is not over. */
   isActive(runId: string): boolean;
-  /** Whether a turn is this agent's to take up. */
+  /** Whether this agent may resume the turn. */
   isOwn(left: InterruptedRun): boolean;
-  /** Names of what a turn was asked with and neither its log nor these options have. */
+  /** Names of the turn's options that neither its log nor these options have. */
   missing(left: InterruptedRun, options: RunOptions): readonly string[];
-  /** Takes a turn up; `fallback` is for questions where neither the options nor the turn say what to do with them. */
+  /** Whether a turn is that of a child whose parent's turn is over, and this agent is at the root of its chain. */
+  isOrphan(left: InterruptedRun): boolean;
+  /** Resumes such a turn with the child's agent; resolves when the work on it is over. */
+  adopt(left: InterruptedRun, options: RunOptions): Promise<unknown>;
+  /** Resumes a turn; `fallback` applies to questions if neither the options nor the turn say what to do with them. */
   run(options: RunOptions, fallback?: "park"): Run;
+  /** Called for a branch without an open turn on which inputs wait. */
+  onQueue(ref: BranchRef): void;
   warn(...words: unknown[]): void;
 }
 
 const defaultAttempts = 5;
 
-/** What taking up a turn may end with when somebody else was there first, or the agent closes. */
+/** How resuming a turn fails when another process was first, or the agent closes. */
 const lostRaces = [
   "run_active",
   "nothing_to_resume",
@@ -64,7 +70,7 @@ export class Recovering {
 
   /** Returns a function that ends it. */
   start(options: KeepRecoveringOptions): () => Promise<void> {
-    const { context, settings, isActive, warn } = this.#agent;
+    const { context, settings, isActive, onQueue, warn } = this.#agent;
     const { random, leaseMs } = settings;
     const { everyMs = 250, scanEveryMs = 30_000, parallelRuns = 50 } = options;
     if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns is a count from 1 on.");
@@ -77,6 +83,7 @@ export class Recovering {
       parallelRuns,
       isOwn: isActive,
       offer: (left) => this.#offer(left, options),
+      onQueue: (ref) => onQueue(ref),
       onError: (error) => warn("A look for turns to recover failed:", error),
     });
     this.#sweepers.add(sweeper);
@@ -104,7 +111,7 @@ export class Recovering {
    */
   takeUp(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Run | undefined {
     const { isOwn, isActive, missing, run } = this.#agent;
-    if (!isOwn(left) || left.waitingFor.length > 0 || isGivenUp(left, options)) return undefined;
+    if (!isOwn(left) || left.waitingFor.length > 0 || left.isAwaited || isGivenUp(left, options)) return undefined;
     if (left.runId !== undefined && isActive(left.runId)) return undefined;
     if (missing(left, options.run ?? {}).length > 0) return undefined;
     return run({ ...options.run, ...refOf(left) }, fallback);
@@ -112,12 +119,17 @@ export class Recovering {
 
   /** Takes up what was found in the background, where no person could answer a question. Resolves when the run is over. */
   #offer(left: InterruptedRun, options: RecoveryOptions): Promise<unknown> | undefined {
+    if (this.#agent.isOrphan(left) && left.waitingFor.length === 0 && !isGivenUp(left, options)) {
+      return this.#agent.adopt(left, { ...options.run, ...refOf(left) }).catch((error) => this.#failed(error));
+    }
     const run = this.takeUp(left, options, "park");
     if (this.#agent.isOwn(left)) this.#sayLeftAlone(left, options);
-    return run?.result.catch((error) => {
-      if (lostRaces.some((code) => BoughError.is(error, code))) return;
-      this.#agent.warn("A turn could not be recovered:", error);
-    });
+    return run?.result.catch((error) => this.#failed(error));
+  }
+
+  #failed(error: unknown): void {
+    if (lostRaces.some((code) => BoughError.is(error, code))) return;
+    this.#agent.warn("A turn could not be recovered:", error);
   }
 
   /** Says once that a turn is not taken up, and why. */

@@ -2,7 +2,9 @@ import { freezeJson } from "../base/json.ts";
 import { redactor } from "../base/redact.ts";
 import { ownEventTable } from "../events/present-own.ts";
 import { defaultRetry } from "../models/index.ts";
+import { planAudio } from "../runs/audio/options.ts";
 import { planCompaction } from "../runs/compaction/options.ts";
+import { planFiles } from "../runs/files/options.ts";
 import { type AgentSettings, defaultLimits } from "../runs/index.ts";
 import { latestOnly } from "../sessions/index.ts";
 import type { AgentOptions } from "./options.ts";
@@ -26,6 +28,8 @@ export function settingsOf(
     persistAfterTurn,
     promptCaching: options.promptCaching ?? true,
     compaction: planCompaction(options.compaction),
+    files: planFiles(options.content),
+    audio: planAudio(options.audio),
     leaseMs,
     redact: redactor(options.redact),
     ...(durable && { durable: { retention: latestOnly(), ...durable } }),

@@ -41,14 +41,14 @@ type ToolEvents<Tools extends ToolSet> = {
 }[keyof Tools & string];
 
 /**
- * Everything that a subscriber of an agent with these tools can see. In `tool-start` and `tool.returned`, `toolName` tells the
- * input and the output. Results of tools with a `toOutput` of their own, and tools of middleware and sources, are not typed.
+ * Every event of an agent with these tools. In `tool-start` and `tool.returned`, `toolName` narrows the input and the output.
+ * Results of tools with their own `toOutput`, and tools of middleware and sources, are not typed.
  */
 export type AgentEvent<Tools extends ToolSet = ToolSet> = string extends keyof Tools
   ? BoughEvent
   : Exclude<BoughEvent, { readonly type: ToolEventType }> | ToolEvents<Tools>;
 
-/** Of these events those of one type, or all of them for `"*"`. */
+/** The events of one type, or all of them for `"*"`. */
 export type EventOf<Type extends string, Event = BoughEvent> = Type extends "*"
   ? Event
   : Extract<Event, { readonly type: Type }>;

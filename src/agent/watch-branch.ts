@@ -1,5 +1,5 @@
 // Watching a branch in this process: its log from a position on, and between the facts the live events of this agent's runs.
-//   WatchBranch-1. Every kept event comes once, in the order of the log, whoever wrote it.
+//   WatchBranch-1. Every kept event comes once, in the order of the log, whichever process wrote it.
 //   WatchBranch-2. A live event comes after the facts that were emitted before it and before those after it.
 
 import type { Clock } from "../base/clock.ts";
@@ -31,7 +31,7 @@ export async function* watchBranch(
   const announced = new Announced(context.clock);
   const unsubscribe = subscribe((event) => announced.add(event, ref));
   let seq = after;
-  // Facts up to here are older than the subscription: nobody announces them.
+  // Facts up to here are older than the subscription, so they are not announced.
   const { store } = context;
   try {
     const newest = (await store.getBranch(ref))?.seq ?? 0;

@@ -19,3 +19,13 @@ export function base64(bytes: Uint8Array): string {
 export function base64url(bytes: Uint8Array): string {
   return base64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
+
+const base64Text = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
+/** The bytes that a base64 text stands for, in either alphabet; undefined for any other text. */
+export function fromBase64(text: string): Uint8Array | undefined {
+  const packed = /\s/.test(text) ? text.replace(/\s+/g, "") : text;
+  if (!base64Text.test(packed) || packed.replace(/=+$/, "").length % 4 === 1) return undefined;
+  if (globalThis.Buffer) return new Uint8Array(Buffer.from(packed, "base64"));
+  return Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+}

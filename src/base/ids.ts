@@ -49,13 +49,19 @@ export const randomIds: Ids = {
   next: () => time() + chance(4),
 };
 
-/** How many ids are remembered that nothing has taken: others cost a look into the log, nothing else. */
-const mostFresh = 4096;
+/** Fresh ids are remembered in buckets of two; those that are pushed out cost a look into the log, nothing else. */
+const buckets = 1024;
 
-/** Ids of another source, which tell those that nothing has yet from those that something may have. */
+function bucketOf(id: string): number {
+  let hash = 0;
+  for (let i = Math.max(0, id.length - 4); i < id.length; i++) hash = hash * 31 + id.charCodeAt(i);
+  return (hash % buckets) * 2;
+}
+
+/** Ids of another source, which tell those that nothing has yet from those that something may have. Hot in every append. */
 export class FreshIds implements Ids {
   readonly #source: Ids;
-  readonly #fresh = new Set<string>();
+  readonly #fresh: string[] = new Array(2 * buckets).fill("");
 
   constructor(source: Ids) {
     this.#source = source;
@@ -63,14 +69,24 @@ export class FreshIds implements Ids {
 
   next(): string {
     const id = this.#source.next();
-    if (this.#fresh.size >= mostFresh) this.#fresh.delete(this.#fresh.values().next().value!);
-    this.#fresh.add(id);
+    this.vouch(id);
     return id;
+  }
+
+  /** Takes note of an id that was made otherwise, and that no log can have yet. */
+  vouch(id: string): void {
+    const at = bucketOf(id);
+    this.#fresh[at + 1] = this.#fresh[at]!;
+    this.#fresh[at] = id;
   }
 
   /** Whether the id was made here and is taken for the first time, so that no log has it. */
   take(id: string): boolean {
-    return this.#fresh.delete(id);
+    const at = bucketOf(id);
+    const found = this.#fresh[at] === id ? at : at + 1;
+    if (id === "" || this.#fresh[found] !== id) return false;
+    this.#fresh[found] = "";
+    return true;
   }
 }
 

@@ -208,3 +208,12 @@ export function isWellFormed(text: string): boolean {
 function invalid(what: string, why: string): never {
   throw new BoughError("invalid_argument", `${what} can't be stored: ${why}.`, { data: { what } });
 }
+
+/** The length of a value's JSON, roughly, without making it: the texts in it and a few bytes for everything else. */
+export function jsonWeight(value: unknown): number {
+  if (typeof value === "string") return value.length + 3;
+  if (typeof value !== "object" || value === null) return 5;
+  let weight = 2;
+  for (const key in value) weight += key.length + 4 + jsonWeight((value as Record<string, unknown>)[key]);
+  return weight;
+}

@@ -1,6 +1,7 @@
 // SHA-256 without waiting: Node's where there is one, otherwise the one below, so that what runs on the web platform needs no
 // Node. Web Crypto only has one that is awaited, and an order of inputs must not depend on when a digest is ready.
 
+import { base64url } from "./bytes.ts";
 import { nodeModule } from "./node.ts";
 
 const encoder = new TextEncoder();
@@ -14,7 +15,54 @@ export function sha256(data: string | Uint8Array): Uint8Array {
 
 /** The same, in hexadecimal digits. */
 export function sha256Hex(data: string | Uint8Array): string {
-  return Array.from(sha256(data), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(sha256(data));
+}
+
+/** A digest that takes bytes piece by piece and ends as hexadecimal digits. */
+export interface RunningSha256 {
+  update(bytes: Uint8Array): void;
+  digest(): string;
+}
+
+export function runningSha256(): RunningSha256 {
+  const node = nodeModule<typeof import("node:crypto")>("node:crypto");
+  if (!node) return gatheringSha256();
+  const hash = node.createHash("sha256");
+  return { update: (bytes) => void hash.update(bytes), digest: () => hash.digest("hex") };
+}
+
+/** Where there is no Node, content is kept in memory anyway: its pieces are held and digested at the end. */
+function gatheringSha256(): RunningSha256 {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    update(bytes) {
+      pieces.push(bytes);
+      size += bytes.length;
+    },
+    digest() {
+      const all = new Uint8Array(size);
+      let at = 0;
+      for (const piece of pieces) {
+        all.set(piece, at);
+        at += piece.length;
+      }
+      return hex(portableSha256(all));
+    },
+  };
+}
+
+function hex(digest: Uint8Array): string {
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The first 192 bits of a text's digest, in 32 characters: enough to name a text by what it says. */
+export function textDigest(text: string): string {
+  const node = nodeModule<typeof import("node:crypto")>("node:crypto");
+  const digest = node
+    ? node.createHash("sha256").update(text).digest("base64url")
+    : base64url(portableSha256(encoder.encode(text)));
+  return digest.slice(0, 32);
 }
 
 /** FIPS 180-4, section 6.2, in plain JavaScript. */

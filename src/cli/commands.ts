@@ -86,6 +86,20 @@ const compactions: Group = {
   },
 };
 
+const prompts: Group = {
+  summary: "show what models were sent",
+  commands: {
+    show: {
+      summary: "rebuild and verify the prompt of a reply, each part with its source",
+      load: async () => (await import("./commands/prompts-show.ts")).promptsShow,
+    },
+    diff: {
+      summary: "find where the prompts of two replies begin to differ, and why",
+      load: async () => (await import("./commands/prompts-diff.ts")).promptsDiff,
+    },
+  },
+};
+
 const events: Group = {
   summary: "read logs",
   commands: {
@@ -111,6 +125,7 @@ export const root: Group = {
     sessions,
     interactions,
     compactions,
+    prompts,
     events,
     audit: {
       summary: "print who did what to a server's sessions, and with what outcome",

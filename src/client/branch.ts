@@ -3,7 +3,13 @@
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
-import type { CompactionInfo, CompactRequest, ContextUsage } from "../wire/compaction.ts";
+import type {
+  CompactionCheck,
+  CompactionCheckRequest,
+  CompactionInfo,
+  CompactRequest,
+  ContextUsage,
+} from "../wire/compaction.ts";
 import type {
   BranchEvents,
   BranchHandle,
@@ -19,13 +25,14 @@ import type {
   SubmittedRun,
   UndoneTurn,
 } from "../wire/handle.ts";
+import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
+import type { QueuedInputBody } from "../wire/queue.ts";
 import { editMessage, regenerateTurn, undoTurn } from "../wire/revise.ts";
-import type { EventsQuery } from "../wire/schemas.ts";
+import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
   BranchSummary,
   CheckpointBody,
-  ContentBody,
   InputAnswer,
   InterruptAnswer,
   MessagesBody,
@@ -33,7 +40,7 @@ import type {
   RunBody,
   StateBody,
 } from "../wire/types.ts";
-import { allBranches } from "./branch-pages.ts";
+import { allPages } from "./all-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { type Http, path } from "./http.ts";
 import { LiveBranch, type LiveOptions } from "./live-branch.ts";
@@ -42,7 +49,7 @@ import type { SubmitOptions } from "./requests.ts";
 import { RemoteRun } from "./run.ts";
 import { type SubscribeOptions, Subscription } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
-import type { Transport } from "./transport.ts";
+import type { LiveQuery, Transport } from "./transport.ts";
 
 export interface BranchContext {
   readonly http: Http;
@@ -51,7 +58,7 @@ export interface BranchContext {
   readonly newId: () => string;
   readonly backoff: Backoff;
   readonly silenceMs: number;
-  transport(scopePath: string): Transport;
+  transport(scopePath: string, wanted: LiveQuery): Transport;
   /** Shows an event that the program defined under its own type. */
   present<E extends { readonly type: string }>(event: E): E;
 }
@@ -84,7 +91,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return new RemoteRun(branch, this.#context.clock, input, options) as BranchRun<unknown> as BranchRun<Event>;
   }
 
-  /** Messages, cursor, interactions and active run of one moment. Its `before` leads to the messages before them. */
+  /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
   state({ last = 200, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
@@ -103,8 +110,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /**
-   * The branch's kept events after a position: 1,000 unless `limit` says otherwise. Its `after` says that there are more. With
-   * `turnId`, `runId` or `type`, only those.
+   * A page of kept events after a position, up to `limit` (default 1,000). If the page has `after`, pass it to get the next
+   * one. `turnId`, `runId` and `type` filter.
    */
   async events(page: EventsQuery = {}): Promise<BranchEvents> {
     const events = await collectEvents((query) => this.#http.json("GET", `${this.#path}/events`, { query }), page);
@@ -112,12 +119,12 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return events;
   }
 
-  /** Every kept event after the cursor, each once and in order, and then what happens, across lost connections. */
+  /** Delivers every kept event after the cursor, each once and in order, then live events too; reconnects by itself. */
   subscribe(options: SubscribeOptions<Event>): Subscription {
     return this.#follow({ ...options, onEvent: (event) => options.onEvent(this.#present(event)) });
   }
 
-  /** The same as an iteration: asking for the next event says that the one before is done. */
+  /** The same as an async iterator: requesting the next event acknowledges the previous one. */
   async *watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Event, void> {
     let give: (event: Event | undefined) => void = () => {};
     let done: () => void = () => {};
@@ -148,7 +155,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     }
   }
 
-  /** The branch as a picture that is kept up to date, for a screen. */
+  /** A view of the branch that stays up to date, for a user interface. */
   live(options: LiveOptions<Event> = {}): LiveBranch {
     const { clock, random, backoff } = this.#context;
     const respond = (id: string, answer: JsonObject) => this.respond(id, answer);
@@ -164,7 +171,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /**
-   * Starts a run; without input, resumes what was left open. It is told once, however often the answer is lost on the way.
+   * Starts a run; without input, resumes the open turn. Retried with an idempotency key, so it starts at most one run.
    */
   submit(input?: Input, options?: SubmitOptions & { ifActive?: "reject" | "interrupt" }): Promise<SubmittedRun>;
   submit(input: Input | undefined, options: SubmitOptions): Promise<InputAnswer>;
@@ -173,19 +180,34 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("POST", `${this.#ofAgent}/inputs`, {
       body: { ...(isSaid && { input }), ...options },
       headers: { "idempotency-key": key ?? this.#context.newId() },
-      // Whether a resumption was ours can't be told afterwards.
+      // Afterwards there is no way to tell whether this request resumed the turn.
       isRepeatable: isSaid,
       ...(signal && { signal }),
     });
   }
 
-  /** Interrupts the run at work; with `runId`, that one and no other. */
+  /** Inputs that wait for a turn, oldest first. */
+  async queue(): Promise<readonly QueuedInputBody[]> {
+    return (await this.#http.json<{ inputs: QueuedInputBody[] }>("GET", `${this.#path}/queue`)).inputs;
+  }
+
+  /** Changes what a queued input says, or when it is taken; `input_closed` once it was taken or withdrawn. */
+  editInput(inputId: string, edit: EditInputBody): Promise<QueuedInputBody> {
+    return this.#http.json("PATCH", this.#path + path`/queue/${inputId}`, { body: edit });
+  }
+
+  /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
+  withdrawInput(inputId: string): Promise<void> {
+    return this.#http.json("DELETE", this.#path + path`/queue/${inputId}`, { isRepeatable: false });
+  }
+
+  /** Interrupts the active run; with `runId`, only that one. */
   interrupt({ runId, reason }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
     const body = { ...(runId !== undefined && { expectedRunId: runId }), ...(reason !== undefined && { reason }) };
     return this.#http.json("POST", `${this.#ofAgent}/interrupt`, { body, isRepeatable: runId !== undefined });
   }
 
-  /** Answers a question; `interaction_closed` when it was answered before or has expired. */
+  /** Answers a question; `interaction_closed` if it was already answered or has expired. */
   respond<Kind extends InteractionKind>(
     interaction: Interaction<Kind>,
     answer: InteractionAnswer<Kind>,
@@ -201,17 +223,17 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return (await this.state({ last: 1 })).interactions;
   }
 
-  /** The runs of the agent on the branch, or of any agent, oldest first. */
-  async runs({ agent }: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
-    return (await this.#http.json<{ runs: RunBody[] }>("GET", `${this.#ofAgent}/runs`, { query: { agent } })).runs;
+  /** Runs on the branch, oldest first: those of the handle's agent, or of any agent. */
+  runs({ agent }: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
+    return allPages(this.#http, `${this.#ofAgent}/runs`, "runs", { agent });
   }
 
-  /** The run that is active on the branch, whichever agent's. */
+  /** The active run of the branch, of any agent. */
   activeRun(): Promise<RunBody | null> {
     return this.#http.json("GET", `${this.#ofAgent}/runs/active`);
   }
 
-  /** One run; `run_not_found` when there is none. */
+  /** One run; `run_not_found` if it does not exist. */
   getRun(runId: string): Promise<RunBody> {
     return this.#http.json("GET", this.#ofAgent + path`/runs/${runId}`);
   }
@@ -221,7 +243,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("GET", this.#path);
   }
 
-  /** Name, description and tags are replaced (`null` removes), metadata is merged. */
+  /** Replaces name, description and tags (`null` removes) and merges metadata. */
   update(patch: BranchPatch): Promise<BranchBody> {
     return this.#http.json("PATCH", this.#path, { body: patch });
   }
@@ -231,7 +253,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("DELETE", this.#path, { query: { recursive } });
   }
 
-  /** A new branch that shares this one up to a message, by default the latest. */
+  /** Creates a branch that shares this one up to a message (default: the latest). */
   async fork({ from, ...request }: ForkRequest = {}): Promise<RemoteBranch<Event>> {
     const body = { ...(from !== undefined && { fromMessageId: from }), ...request };
     const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body });
@@ -255,16 +277,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** The branch and those forked at the same point, the source first. */
   siblings(): Promise<readonly BranchSummary[]> {
-    return allBranches(this.#http, `${this.#path}/siblings`);
+    return allPages(this.#http, `${this.#path}/siblings`, "branches");
   }
 
-  /** Takes the branch back to a message, an index or a position; the log keeps what happened. */
+  /** Reverts the branch to a message, an index or a position. The log keeps its history. */
   revert({ to, ...request }: RevertPoint): Promise<StateBody["branch"]> {
     const body = { ...(to !== undefined && { toMessageId: to }), ...request };
     return this.#http.json("POST", `${this.#path}/revert`, { body });
   }
 
-  /** Shows older messages as something shorter, by the agent's strategy: to models, or with `retention: "hard"` to people too. */
+  /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request: CompactRequest = {}): Promise<CompactionInfo> {
     return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, isRepeatable: false });
   }
@@ -278,9 +300,24 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return compaction;
   }
 
-  /** The compactions in force and those whose place they took, newest first. */
-  async compactions(): Promise<readonly CompactionInfo[]> {
-    return (await this.#http.json<{ compactions: CompactionInfo[] }>("GET", `${this.#path}/compactions`)).compactions;
+  /** The compactions in force and those they replaced, newest first. */
+  compactions(): Promise<readonly CompactionInfo[]> {
+    return allPages(this.#http, `${this.#path}/compactions`, "compactions");
+  }
+
+  /** Asks the same questions with a compaction and without it, and compares the answers. */
+  checkCompaction(request: CompactionCheckRequest = {}): Promise<CompactionCheck> {
+    return this.#http.json("POST", `${this.#ofAgent}/check-compaction`, { body: request, isRepeatable: false });
+  }
+
+  /** What the model was sent for a reply, rebuilt from the log and verified by its hash. */
+  promptOf(messageId: string): Promise<SentPrompt> {
+    return this.#http.json("GET", this.#path + path`/messages/${messageId}/prompt`);
+  }
+
+  /** The first part in which the prompts of two replies differ, the earlier reply first, and what made it. */
+  diffPrompts(from: string, to: string): Promise<PromptDiff> {
+    return this.#http.json("GET", this.#path + path`/messages/${from}/prompt/diff/${to}`);
   }
 
   /** How full the model's context is, and when runs compact it next. */
@@ -288,7 +325,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("GET", `${this.#ofAgent}/context-usage`);
   }
 
-  /** Keeps a message word for word in every compaction from now on. */
+  /** Keeps a message verbatim in every compaction from now on. */
   pin(messageId: string): Promise<void> {
     return this.#http.json("PUT", this.#path + path`/pins/${messageId}`);
   }
@@ -311,14 +348,23 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** The events as the server sends them: what is folded is not presented. */
   #follow(options: SubscribeOptions): Subscription {
     const { transport, clock, random, backoff, silenceMs } = this.#context;
-    return new Subscription({ ...options, transport: transport(this.#ofAgent), clock, random, backoff, silenceMs });
+    // What has no handler need not be sent.
+    const wanted: LiveQuery = options.onChild ? {} : { events: "own" };
+    return new Subscription({
+      ...options,
+      transport: transport(this.#ofAgent, wanted),
+      clock,
+      random,
+      backoff,
+      silenceMs,
+    });
   }
 
   #checkpoints(): CheckpointHandle<Event> {
     const http = this.#http;
     const all = `${this.#path}/checkpoints`;
     return {
-      list: async () => (await http.json<{ checkpoints: CheckpointBody[] }>("GET", all)).checkpoints,
+      list: () => allPages(http, all, "checkpoints"),
       save: (request = {}) => http.json("POST", all, { body: request }),
       async load(checkpointId) {
         const route = all + path`/${checkpointId}`;
@@ -344,7 +390,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
         };
         return http.json("POST", all, { bytes, headers });
       },
-      list: async () => (await http.json<{ content: ContentBody[] }>("GET", all)).content,
+      list: () => allPages(http, all, "content"),
       get: (contentId) => http.bytes(all + path`/${contentId}`),
       delete: (contentId) => http.json("DELETE", all + path`/${contentId}`),
     };

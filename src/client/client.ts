@@ -21,8 +21,8 @@ import type {
   SessionListBody,
   TreeBody,
 } from "../wire/types.ts";
+import { allPages } from "./all-pages.ts";
 import { type BranchContext, RemoteBranch } from "./branch.ts";
-import { allBranches } from "./branch-pages.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
@@ -31,36 +31,36 @@ import { RemoteSession } from "./session.ts";
 import { sseTransport } from "./sse.ts";
 import { findWebSocket, type WebSocketConstructor, websocketTransport } from "./websocket.ts";
 
-/** How a client reaches its server. */
+/** Options of `createClient`. */
 export interface ClientOptions<Events extends readonly OwnEventDefinition[] = readonly OwnEventDefinition[]> {
-  /** Where the server is, with its prefix if it has one. */
+  /** The server's URL, including its prefix, if any. */
   readonly url: string;
-  /** The server's token or an API key; a function is asked before every request. */
+  /** The server's token or an API key; a function is called before every request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
-  /** The agent of the server that works on branches whose scope names none. */
+  /** The agent for branches whose scope names none. */
   readonly agentId?: string;
-  /** Event types of the program, made by `defineEvent`: branches show them under their own types. */
+  /** Your own event types (`defineEvent`). Streams show them under their own types. */
   readonly events?: Events;
-  /** Sent with every request. A WebSocket of a browser can't send any. */
+  /** Headers of every request. Browsers can't send them with a WebSocket. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How live events come (default "sse"). Everything else goes by HTTP. */
+  /** The transport of event streams (default "sse"). Everything else uses HTTP requests. */
   readonly transport?: "sse" | "websocket";
-  /** Instead of the runtime's. */
+  /** The `fetch` function (default: the runtime's). */
   readonly fetch?: typeof fetch;
-  /** Instead of the runtime's. */
+  /** The `WebSocket` class (default: the runtime's). */
   readonly WebSocket?: WebSocketConstructor;
-  /** How long to wait before asking again (default between 0.5 s and 30 s, doubled each time). */
+  /** The delay before a reconnection: exponential from 0.5 s to 30 s by default, with up to 50 % jitter. */
   readonly backoff?: Partial<Backoff>;
-  /** A stream that shows no sign of life for so long is dead (default 45 s: three heartbeats of the server). */
+  /** A stream without data or heartbeats for this long is reconnected (default 45 s: three heartbeats). */
   readonly silenceMs?: number;
-  /** How long an answer may take (default 60 s). */
+  /** The timeout of a request (default 60 s). */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
-  /** Chance, from 0 to 1. */
+  /** Random numbers from 0 to 1, for the jitter. */
   readonly random?: () => number;
 }
 
-/** A server, from far away. `Event` is what its branches give: Bough's events and those of the option `events`. */
+/** A client of a Bough server. `Event` is the type of its branches' events: Bough's own and those of the option `events`. */
 export class Client<Event = BoughEvent> {
   readonly #http: Http;
   readonly #context: BranchContext;
@@ -85,39 +85,39 @@ export class Client<Event = BoughEvent> {
       backoff,
       silenceMs,
       present: presenter(options.events),
-      transport: (scopePath) =>
-        WebSocket ? websocketTransport(http, scopePath, WebSocket) : sseTransport(http, scopePath),
+      transport: (scopePath, wanted) =>
+        WebSocket ? websocketTransport(http, scopePath, WebSocket, wanted) : sseTransport(http, scopePath, wanted),
     };
   }
 
-  /** The handle of a branch: a session's "main", or the branch named. Nothing is asked of the server yet. */
+  /** Returns a handle of the branch (default: the session's "main"). Sends no request. */
   branch(scope: BranchScope): RemoteBranch<Event> {
     return new RemoteBranch(this.#context, this.#locate(scope));
   }
 
-  /** The handle of a session. Nothing is asked of the server yet. */
+  /** Returns a handle of the session. Sends no request. */
   session(sessionId: string): SessionHandle<Event> {
     return new RemoteSession(this, sessionId);
   }
 
-  /** The session, created with this metadata if there is none yet. An existing one is not changed. */
+  /** Returns the session; creates it with this metadata if it does not exist. An existing one is not changed. */
   ensureSession(sessionId: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
     const body = metadata ? { metadata } : {};
     return this.#http.json("PUT", path`/sessions/${sessionId}`, { body, isRepeatable: true });
   }
 
-  /** Creates a session and its branch "main"; `session_exists` when the id is taken. */
+  /** Creates a session and its branch "main"; `session_exists` if the id is taken. */
   createSession(sessionId?: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
     const body = { ...(sessionId !== undefined && { sessionId }), ...(metadata && { metadata }) };
     return this.#http.json("POST", "/sessions", { body });
   }
 
-  /** `session_not_found` when there is none. */
+  /** Returns the session; `session_not_found` if there is none. */
   getSession(sessionId: string): Promise<SessionBody> {
     return this.#http.json("GET", path`/sessions/${sessionId}`);
   }
 
-  /** A page of sessions, newest activity first, optionally only those with certain metadata. */
+  /** A page of sessions, most recently active first, optionally filtered by metadata. */
   listSessions(
     query: { limit?: number; cursor?: string; metadata?: Readonly<Record<string, string>> } = {},
   ): Promise<SessionListBody> {
@@ -126,7 +126,7 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("POST", "/sessions/search", { body: { metadata, limit, cursor }, isRepeatable: true });
   }
 
-  /** A page of questions that wait for an answer, of all sessions; `branch(question).respond(question, …)` answers one. */
+  /** A page of open questions of all sessions; `branch(question).respond(question, …)` answers one. */
   listInteractions(
     query: {
       sessionId?: string;
@@ -145,32 +145,32 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("PATCH", path`/sessions/${sessionId}`, { body: patch });
   }
 
-  /** Removes the session and all that belongs to it; `run_active` while something runs. */
+  /** Deletes the session and everything in it; `run_active` while a run is active. */
   deleteSession(sessionId: string): Promise<void> {
     return this.#http.json("DELETE", path`/sessions/${sessionId}`);
   }
 
-  /** The permissions that were given or denied with "always" and hold in the session. */
+  /** Lists the permissions that were granted or denied with "always" in the session. */
   async listPermissions(sessionId: string): Promise<readonly PermissionBody[]> {
     const route = path`/sessions/${sessionId}/permissions`;
     return (await this.#http.json<{ permissions: PermissionBody[] }>("GET", route)).permissions;
   }
 
-  /** Revokes what was remembered for a tool, of one agent or of all; the next call is asked for. Returns how many went. */
+  /** Revokes a tool's remembered permission, for one agent or all; the next call asks again. Returns how many it revoked. */
   async revokePermission(sessionId: string, { agentId, tool }: { agentId?: string; tool: string }): Promise<number> {
     const route = path`/sessions/${sessionId}/permissions/${tool}`;
     return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
   }
 
   /**
-   * The session's branches, oldest first, asked for in pages of up to 1,000; hidden ones (those that work for another branch)
-   * with `visibility: "all"` only.
+   * Lists the session's branches, oldest first, in requests of up to 1,000. Hidden ones (those that work for another branch)
+   * only with `visibility: "all"`.
    */
   listBranches(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly BranchSummary[]> {
-    return allBranches(this.#http, path`/sessions/${sessionId}/branches`, query);
+    return allPages(this.#http, path`/sessions/${sessionId}/branches`, "branches", { ...query });
   }
 
-  /** One page of the session's branches, oldest first (50 unless `limit` says otherwise, at most 1,000). */
+  /** One page of the session's branches, oldest first (default 50, at most 1,000). */
   branchPage(
     sessionId: string,
     query: { limit?: number; cursor?: string; visibility?: "shown" | "all" } = {},
@@ -179,7 +179,7 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: { limit, cursor, visibility } });
   }
 
-  /** The same as a tree: roots, each branch with its forks. */
+  /** The session's branches as a tree: roots, each branch with its forks. */
   async tree(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly TreeBody[]> {
     const route = path`/sessions/${sessionId}/tree`;
     const { visibility } = query;
@@ -195,11 +195,11 @@ export class Client<Event = BoughEvent> {
   }
 
   /** The server's agents, without their configurations. */
-  async listAgents(): Promise<readonly AgentSummary[]> {
-    return (await this.#http.json<{ agents: AgentSummary[] }>("GET", "/agents")).agents;
+  listAgents(): Promise<readonly AgentSummary[]> {
+    return allPages(this.#http, "/agents", "agents");
   }
 
-  /** One agent; `agent_not_found` when there is none. */
+  /** One agent; `agent_not_found` if it does not exist. */
   getAgent(agentId: string): Promise<AgentBody> {
     return this.#http.json("GET", path`/agents/${agentId}`);
   }
@@ -214,7 +214,7 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("POST", "/agents", { body: agent });
   }
 
-  /** Replaces a stored agent's configuration; runs under way keep theirs. */
+  /** Replaces a stored agent's configuration. Active runs keep the old one. */
   updateAgent(agentId: string, { config }: { config: AgentConfig }): Promise<AgentBody> {
     return this.#http.json("PUT", path`/agents/${agentId}`, { body: { config } });
   }

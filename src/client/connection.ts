@@ -1,22 +1,22 @@
-// The connection of a subscription as data: in which state it is, and what each input makes of that. Nothing here waits,
-// sends or knows of time; the subscription does what the state it comes to calls for.
+// The connection of a subscription as a state machine: its states, its inputs and a total transition table. It performs no
+// effects; the subscription performs those that a state calls for.
 
 /**
- * `idle` before it starts; `connecting` while it asks; `replaying` while it is told what it missed; `live` when what comes
- * happens now; `waiting` before it asks again; `closed` by whoever opened it; `failed` for good.
+ * `idle`: not started. `connecting`: the request is sent. `replaying`: past events arrive. `live`: new events arrive as they
+ * happen. `waiting`: the delay before a reconnection. `closed`: by the subscriber. `failed`: permanently.
  */
 export type ConnectionState = "idle" | "connecting" | "replaying" | "live" | "waiting" | "closed" | "failed";
 
 /**
- * `start`: it is wanted. `opened`: the server answers with a stream. `ready`: all that was there is told. `advanced`: a kept
- * event was handled. `lost`: the stream was cut, ended, fell silent or was refused for now. `due`: the wait is over.
- * `refused`: asking again can't help. `close`: it is wanted no more.
+ * `start`: the subscription begins. `opened`: the server responds with a stream. `ready`: all past events have arrived.
+ * `advanced`: a kept event was handled. `lost`: the stream was cut, ended, timed out or was refused temporarily. `due`: the
+ * delay is over. `refused`: a retry can't help. `close`: the subscriber closes it.
  */
 export type ConnectionInput = "start" | "opened" | "ready" | "advanced" | "lost" | "due" | "refused" | "close";
 
 type Row = Readonly<Record<ConnectionInput, ConnectionState>>;
 
-/** An input that means nothing to a state leaves it. */
+/** An input without a meaning in a state changes nothing. */
 const stay = (state: ConnectionState): Row => ({
   start: state,
   opened: state,
@@ -28,7 +28,7 @@ const stay = (state: ConnectionState): Row => ({
   close: state,
 });
 
-/** Every state, every input. */
+/** Every state with every input. */
 export const transitions: Readonly<Record<ConnectionState, Row>> = {
   idle: { ...stay("idle"), start: "connecting", close: "closed" },
   connecting: { ...stay("connecting"), opened: "replaying", lost: "waiting", refused: "failed", close: "closed" },
@@ -39,18 +39,18 @@ export const transitions: Readonly<Record<ConnectionState, Row>> = {
   failed: stay("failed"),
 };
 
-/** A connection at one moment. */
+/** The state of a subscription's connection. */
 export interface ClientConnection {
   readonly state: ConnectionState;
-  /** Connections lost in a row that brought nothing. */
+  /** Consecutive connections that were lost without delivering an event. */
   readonly losses: number;
-  /** Why it waits, or failed. */
+  /** Why it is waiting, or has failed. */
   readonly error?: unknown;
 }
 
 export const idleConnection: ClientConnection = { state: "idle", losses: 0 };
 
-/** What an input makes of a connection; the same object when it changes nothing. */
+/** Applies an input to a connection; returns the same object if nothing changes. */
 export function step(connection: ClientConnection, input: ConnectionInput, error?: unknown): ClientConnection {
   const { state: from, losses } = connection;
   const state = transitions[from][input];
@@ -58,25 +58,25 @@ export function step(connection: ClientConnection, input: ConnectionInput, error
     if (state === from) return connection;
     return { state, losses: losses + 1, ...(error !== undefined && { error }) };
   }
-  // Whatever came shows that the way is open: the next loss is the first again.
+  // Something arrived, so the count of losses starts again.
   const isFruitful = state === "live" || (state === "replaying" && input === "advanced");
   const counted = isFruitful ? 0 : losses;
   return state === from && counted === losses ? connection : { state, losses: counted };
 }
 
-/** How long to wait between connections. */
+/** Delays between connections. */
 export interface Backoff {
-  /** Before the first attempt after a loss, at most (default 500). */
+  /** The maximum delay before the first attempt after a loss (default 500). */
   readonly minMs: number;
-  /** Before any attempt, at most (default 30,000). */
+  /** The maximum delay before any attempt (default 30,000). */
   readonly maxMs: number;
 }
 
 export const defaultBackoff: Backoff = { minMs: 500, maxMs: 30_000 };
 
 /**
- * The wait after so many losses: doubled with each, between half and all of that by chance, so that those who lost the same
- * server don't all come back at once. Never less than the server asks for.
+ * The delay after this many losses: exponential, with up to 50 % jitter, so that the clients of a lost server don't all
+ * reconnect at once. Never less than the server asks for.
  */
 export function delayMs(losses: number, { minMs, maxMs }: Backoff, chance: number, retryAfterMs = 0): number {
   const ceiling = Math.min(maxMs, minMs * 2 ** Math.min(losses - 1, 30));

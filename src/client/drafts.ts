@@ -32,7 +32,7 @@ export class Drafts {
     this.#put(message);
   }
 
-  /** Takes what an event says of a message; true when that changed something. */
+  /** Applies an event to the messages being streamed; true if that changed something. */
   event(event: BoughEvent): boolean {
     const before = this.list;
     if (event.type === "text-start" || event.type === "reasoning-start") this.#put(this.#of(event));

@@ -1,17 +1,17 @@
 import { BoughError } from "../base/errors.ts";
 import type { Problem, ProblemCode } from "../wire/problem.ts";
 
-/** Every code of a problem document, and `unreachable`: no answer came. */
+/** Every code of a problem document, and `unreachable`: there was no response. */
 export type RemoteCode = ProblemCode | "unreachable";
 
-/** A refusal of the server with its own code and data, or no answer at all. `BoughError.is` recognises it. */
+/** A refusal by the server, with its code and data, or a missing response. `BoughError.is` recognises it. */
 export class RemoteError extends BoughError<RemoteCode> {
   override readonly name = "RemoteError";
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** How long the server wants to be left alone. */
+  /** How long to wait before a retry, as the server says. */
   readonly retryAfterMs: number | undefined;
-  /** The id of the refused request, by which the server's log and audit log name it. */
+  /** The id of the refused request in the server's log and audit log. */
   readonly requestId: string | undefined;
 
   constructor(

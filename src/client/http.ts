@@ -127,7 +127,7 @@ export class Http {
   }
 }
 
-/** Who called it off says why; otherwise nobody was reached. */
+/** An aborted request has the caller's reason; any other failure means that the server was not reached. */
 function rejectAs(signal: AbortSignal | undefined): (error: unknown) => never {
   return (error) => {
     throw signal?.aborted ? signal.reason : unreachable(error);

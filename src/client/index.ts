@@ -3,7 +3,15 @@
 import type { BoughEvent, EventFrom, OwnEventDefinition } from "../events/index.ts";
 import { Client, type ClientOptions } from "./client.ts";
 
-export type { CompactionInfo, CompactRequest, Keep, MessageRange } from "../wire/compaction.ts";
+export type {
+  CheckedAnswer,
+  CompactionCheck,
+  CompactionCheckRequest,
+  CompactionInfo,
+  CompactRequest,
+  Keep,
+  MessageRange,
+} from "../wire/compaction.ts";
 export type {
   BranchDetails,
   BranchEvents,
@@ -22,6 +30,7 @@ export type {
   SubmittedRun,
   UndoneTurn,
 } from "../wire/handle.ts";
+export type { DifferingPart, PromptChange, PromptDiff, PromptSource, SentMessage, SentPrompt } from "../wire/prompt.ts";
 export type { AuditPage, AuditRecord } from "../wire/types.ts";
 export type { RemoteBranch } from "./branch.ts";
 export type { Client, ClientOptions } from "./client.ts";

@@ -1,13 +1,14 @@
-// LiveBranch: a branch as it is now, kept up to date. It owns the picture: the state of the server at one position and every
-// event after it, folded by the same code that the server folds with.
-//   LiveBranch-1. The picture shows exactly the kept events up to `seq`, and what is being said beyond them as drafts.
-//   LiveBranch-2. A picture is never changed: whatever is new is a new object, what is not is the same one.
-//   LiveBranch-3. It is connected while somebody listens, and asks for nothing otherwise.
+// LiveBranch: a view of a branch that stays up to date. It owns the picture: the server's state at one position with every event
+// after it, folded by the same code that the server uses.
+//   LiveBranch-1. The picture shows exactly the kept events up to `seq`, and the messages being streamed beyond them as drafts.
+//   LiveBranch-2. A picture is immutable: what changed is a new object, what did not is the same one.
+//   LiveBranch-3. It is connected while it has a listener, and sends no requests otherwise.
 //   LiveBranch-4. `onEvent` is called once per kept event. What it throws becomes the picture's error; the picture continues.
 
 import type { BoughEvent, KeptEvent, Message } from "../events/index.ts";
 import { fold } from "../projection/fold.ts";
 import { type BranchView, emptyView, type TurnRecord } from "../projection/view.ts";
+import { type QueuedInputBody, queuedInputBody } from "../wire/queue.ts";
 import type { InteractionBody, StateBody } from "../wire/types.ts";
 import { type ClientConnection, idleConnection } from "./connection.ts";
 import { Drafts, type StreamingMessage } from "./drafts.ts";
@@ -16,39 +17,41 @@ import type { SubscribeOptions, Subscription } from "./subscription.ts";
 import type { ClientTools, ToolRunner } from "./tools.ts";
 
 /**
- * `loading` before the first picture; `idle` when no turn is open; `running` while one is worked on; `asking` while it waits
- * for an answer; `open` when its run is gone and nobody works on it.
+ * `loading`: before the first picture. `idle`: no turn is open. `running`: a run is active. `asking`: the turn waits for an
+ * answer. `open`: the turn is open without an active run.
  */
 export type BranchStatus = "loading" | "idle" | "running" | "asking" | "open";
 
-/** A branch at one moment, for a screen. */
+/** A snapshot of a branch for a user interface. */
 export interface BranchPicture {
   readonly status: BranchStatus;
   /** The position it shows. */
   readonly seq: number;
-  /** The newest messages, those of the open turn included. */
+  /** The newest messages, including those of the open turn. */
   readonly messages: readonly Message[];
-  /** Messages in the making. */
+  /** Messages that are being streamed. */
   readonly streaming: readonly StreamingMessage[];
-  /** The run at work on the branch. */
+  /** The active run of the branch. */
   readonly run: { readonly runId: string; readonly turnId: string } | null;
   /** Questions that wait for an answer, oldest first. */
   readonly interactions: readonly InteractionBody[];
-  /** How the newest turn ended, if it did since the picture was first shown. */
+  /** Inputs that wait for a turn, oldest first. */
+  readonly queue: readonly QueuedInputBody[];
+  /** How the newest turn ended, if it ended since the first picture. */
   readonly lastTurn?: TurnRecord;
   readonly branch?: StateBody["branch"];
   readonly connection: ClientConnection;
-  /** Why there is nothing more to come, or why a client tool's answer was refused. */
+  /** Why the stream ended, or why a client tool's answer was refused. */
   readonly error?: unknown;
 }
 
-/** What a live picture of a branch shows, and the tools it answers for. */
+/** Options of `live`. */
 export interface LiveOptions<Event = BoughEvent> {
-  /** How many messages of closed turns to begin with (default 200, at most 1000). */
+  /** How many messages of closed turns to load at first (default 200, at most 1000). */
   readonly last?: number;
-  /** Tools that are run here; a function is asked for each call which there are. */
+  /** Tools that run in this process; a function is called for each call, to get the current ones. */
   readonly tools?: ClientTools | (() => ClientTools);
-  /** Called with every event that the picture takes in, such as those that the program defined. */
+  /** Called with every event of the branch, including your own event types. */
   readonly onEvent?: (event: Event) => void;
 }
 
@@ -65,10 +68,11 @@ const nothing: BranchPicture = {
   streaming: [],
   run: null,
   interactions: [],
+  queue: [],
   connection: idleConnection,
 };
 
-/** A branch that is watched. */
+/** A view of a branch that stays up to date. */
 export class LiveBranch {
   readonly #source: Source;
   readonly #options: LiveOptions;
@@ -93,14 +97,14 @@ export class LiveBranch {
     return this.#picture;
   }
 
-  /** Calls the listener after every change, and keeps the picture up to date as long as there is one (LiveBranch-3). */
+  /** Calls the listener after every change. The view is connected while it has a listener (LiveBranch-3). */
   subscribe(listener: () => void): () => void {
     const own = () => listener();
     this.#listeners.add(own);
     this.#subscription ??= this.#start();
     return () => {
       this.#listeners.delete(own);
-      // Whoever leaves and comes back at once, as effects do, finds the same connection.
+      // A listener that unsubscribes and subscribes again at once, as React effects do, keeps the connection.
       queueMicrotask(() => this.#listeners.size === 0 && this.#stop());
     };
   }
@@ -221,22 +225,23 @@ function looksBack(event: KeptEvent): boolean {
 }
 
 function viewOf(state: StateBody): BranchView {
-  const { seq, branch, messages, openTurn, interactions } = state;
+  const { seq, branch, messages, openTurn, interactions, queue } = state;
   const open = openTurn && { ...openTurn, from: seq, runs: [], messages: [...openTurn.messages], set: {} };
   const header = { metadata: branch.metadata };
   const held = [...messages];
   const picture = { seq, header, messages: held, shown: held, window: held };
-  return { ...emptyView(), ...picture, open: open ?? null, interactions: [...interactions] };
+  return { ...emptyView(), ...picture, open: open ?? null, interactions: [...interactions], queue };
 }
 
-function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "interactions" | "lastTurn"> {
-  const { seq, staged, open, interactions, turns } = view;
+function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "interactions" | "queue" | "lastTurn"> {
+  const { seq, staged, open, interactions, queue, turns } = view;
   const unclosed = [...staged, ...(open ? [open] : [])].flatMap(({ messages }) => messages);
   const lastTurn = turns.at(-1);
   return {
     seq,
     messages: [...view.messages, ...unclosed],
     interactions: interactions.slice(),
+    queue: queue.map(queuedInputBody),
     ...(lastTurn && { lastTurn }),
   };
 }

@@ -1,10 +1,10 @@
-// What a client is asked for.
+// Options of the client's methods.
 
 import type { BranchRunOptions } from "../wire/handle.ts";
 
-/** A branch with everything that names it. */
+/** The ids that name a branch of a server. */
 export interface BranchScopeObject {
-  /** The agent of the server that works on the branch; default: the client's `agentId`. */
+  /** The server's agent that works on the branch (default: the client's `agentId`). */
   readonly agentId?: string | undefined;
   readonly sessionId: string;
   /** Default "main". */
@@ -18,15 +18,15 @@ export type BranchScope = string | BranchScopeObject;
 export interface SubmitOptions extends BranchRunOptions {
   /** An idempotency key (random by default), so that retries never start a second run. */
   readonly key?: string;
-  /** What happens while another run is active (default "reject"). */
-  readonly ifActive?: "reject" | "queue" | "interrupt";
+  /** What happens while a turn is open (default "reject"). */
+  readonly ifActive?: "reject" | "queue" | "steer" | "interrupt";
 }
 
-/** Which records of the audit log; all that are said must fit. */
+/** Selects records of the audit log; all conditions must hold. */
 export interface AuditRequest {
-  /** Newest first (default), or oldest first: the way to follow the log. */
+  /** Newest first (default), or oldest first, to follow the log. */
   readonly order?: "newest" | "oldest";
-  /** The cursor of the page before, or the id of a record. */
+  /** The cursor of the previous page, or the id of a record. */
   readonly after?: string;
   /** At most this many (default 100, at most 1,000). */
   readonly limit?: number;

@@ -20,7 +20,7 @@ export class RunFollower {
   #runId: string | undefined;
   #isEnded = false;
   #isRunOver = false;
-  /** The run has ended as parked, and nobody has looked at what that means yet. */
+  /** The run has ended as parked, and that was not handled yet. */
   #hasParked = false;
   #settle: (end: Close) => void = () => {};
   #fail: (error: unknown) => void = () => {};

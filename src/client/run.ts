@@ -85,7 +85,7 @@ export class RemoteRun implements BranchRun {
   /** RemoteRun-1. */
   async #begin(follower: RunFollower, input: Input | undefined): Promise<InputAnswer> {
     const { signal, ...options } = this.#options;
-    if (signal?.aborted) throw new BoughError("aborted", "The run was called off before it began.");
+    if (signal?.aborted) throw new BoughError("aborted", "The run was cancelled before it began.");
     const { seq, openTurn, interactions } = await this.#branch.state({ last: 1 });
     await follower.listen((wanted) => this.#branch.subscribe(wanted), seq);
     const answer = await this.#branch.submit(input, { questions: "wait", ...options });

@@ -3,13 +3,17 @@
 import type { Frame } from "../wire/frames.ts";
 import { SseReader } from "../wire/sse.ts";
 import type { Http } from "./http.ts";
-import type { Arrival, Transport } from "./transport.ts";
+import type { Arrival, LiveQuery, Transport } from "./transport.ts";
 
-export function sseTransport(http: Http, scopePath: string): Transport {
+export function sseTransport(http: Http, scopePath: string, wanted: LiveQuery = {}): Transport {
   return {
     async open(after, signal) {
       const headers = { accept: "text/event-stream" };
-      const response = await http.send("GET", `${scopePath}/events/live`, { query: { after }, headers, signal });
+      const response = await http.send("GET", `${scopePath}/events/live`, {
+        query: { after, ...wanted },
+        headers,
+        signal,
+      });
       return batchesOf(response);
     },
   };

@@ -19,24 +19,24 @@ import {
 import { isRemoteError, problemError, RemoteError } from "./errors.ts";
 import type { Arrival, Transport } from "./transport.ts";
 
-/** What a subscriber wants to hear. Each may be asynchronous; the next thing waits for it. */
+/** Options and handlers of a subscription. Handlers may be asynchronous; the next call waits for them. */
 export interface SubscribeOptions<Event = BoughEvent> {
   /**
-   * The cursor: events after it come (default 0, everything). A function finds one, before the first connection and again
-   * when the branch has no such position any more.
+   * The cursor: delivers events after it (default 0: all of them). A function is called before the first connection, and again
+   * if the branch no longer has that position.
    */
   readonly after?: number | ((signal: AbortSignal) => Promise<number>);
   /** An event of the branch: kept (it has `seq`), or live and best effort. */
   onEvent(event: Event): unknown;
   /** An event of a subagent's branch. */
   onChild?(event: BoughEvent): unknown;
-  /** A message in the making as it is now; replaces what was heard of it. */
+  /** A message that is being streamed, as it is now; replaces its earlier deltas. */
   onSnapshot?(message: MessageSnapshot): unknown;
-  /** All that was there is told; what follows happens now. */
+  /** All past events have arrived; what follows is live. */
   onReady?(seq: number): unknown;
   /** The connection has changed. */
   onConnection?(connection: ClientConnection): void;
-  /** How often in a row a handler may fail before the subscription does (default 3). */
+  /** How many consecutive failures of a handler end the subscription (default 3). */
   readonly attempts?: number;
   /** Closes the subscription. */
   readonly signal?: AbortSignal;
@@ -47,7 +47,7 @@ export interface SubscriptionOptions extends SubscribeOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly backoff: Backoff;
-  /** A connection that shows no sign of life for so long is dead. */
+  /** A connection without data or heartbeats for this long is reconnected. */
   readonly silenceMs: number;
 }
 
@@ -61,16 +61,16 @@ class HandlerFailure {
 
 const over: ReadonlySet<ConnectionState> = new Set(["closed", "failed"]);
 
-/** A branch's events as they come, until it is closed. */
+/** A subscription to the events of a branch. */
 export class Subscription {
   readonly #options: SubscriptionOptions;
   readonly #closing = new AbortController();
   #connection: ClientConnection = idleConnection;
   #cursor: number | undefined;
   #failures = 0;
-  /** The least wait that the server asked for. */
+  /** The minimum delay that the server asked for. */
   #retryMs = 0;
-  /** Resolves when it is over, with how it ended: closed, or failed with its error. Never rejects. */
+  /** Resolves when the subscription ends: closed, or failed with its error. Never rejects. */
   readonly ended: Promise<ClientConnection>;
 
   /** Use `subscribe` of a branch. */
@@ -81,7 +81,7 @@ export class Subscription {
     this.ended = Promise.resolve().then(() => this.#run());
   }
 
-  /** The last kept event that was handled; where a later subscription may go on. */
+  /** The position of the last handled event, from which a later subscription can continue. */
   get cursor(): number {
     return this.#cursor ?? 0;
   }
@@ -90,7 +90,7 @@ export class Subscription {
     return this.#connection;
   }
 
-  /** Ends it; a handler that is at work is not waited for. */
+  /** Ends the subscription without waiting for a handler that is running. */
   close(): void {
     this.#input("close");
     this.#closing.abort();

@@ -1,7 +1,7 @@
-// Client tools: calls that are answered where the client is. What is open is looked at as a whole, again and again, so a
-// reload finds what the page before it left.
+// Client tools: calls that the client runs. Each change looks at all open interactions, so a page that was reloaded continues
+// what the page before it left open.
 //   Tools-1. In one page an interaction is worked on once.
-//   Tools-2. Of several pages that answer, the server takes one; the others are not told that as a failure.
+//   Tools-2. Of several pages that answer, the server takes one; for the others that is no failure.
 
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
@@ -10,21 +10,21 @@ import type { InteractionBody } from "../wire/types.ts";
 import { type Backoff, delayMs } from "./connection.ts";
 import { isRemoteError } from "./errors.ts";
 
-/** What a tool is told besides its input. */
+/** The second argument of a client tool's `execute`. */
 export interface ClientToolContext {
   readonly callId: string | undefined;
   readonly interactionId: string;
-  /** Aborts when the answer is wanted no more: somebody else answered, it expired, the turn is over, the page leaves. */
+  /** Aborts when the answer is no longer needed: another client answered, it expired, the turn ended, the page closes. */
   readonly signal: AbortSignal;
 }
 
-/** A tool that runs where the client is; the server's agent has one of the same name without `execute`. */
+/** A tool that runs in the client. The server's agent has a tool of the same name without `execute`. */
 export interface ClientTool {
   // biome-ignore lint/suspicious/noExplicitAny: the input is what the server's schema let through
   execute(input: any, context: ClientToolContext): unknown;
 }
 
-/** Tools that run where the client is, by name. */
+/** Tools that run in the client, by name. */
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
 export interface ToolRunnerOptions {
@@ -45,7 +45,7 @@ export class ToolRunner {
     this.#options = options;
   }
 
-  /** These are open: begins what is new (Tools-1), calls off what is gone. */
+  /** These are open: starts what is new (Tools-1), aborts what is gone. */
   see(open: readonly InteractionBody[]): void {
     for (const [id, work] of this.#working) {
       if (open.some((each) => each.id === id)) continue;

@@ -4,16 +4,16 @@ import { BoughError } from "../base/errors.ts";
 import { type Frame, subprotocol, tokenSubprotocol } from "../wire/frames.ts";
 import { RemoteError } from "./errors.ts";
 import type { Http } from "./http.ts";
-import type { Arrival, Transport } from "./transport.ts";
+import type { Arrival, LiveQuery, Transport } from "./transport.ts";
 
-/** What is needed of a WebSocket: a browser's, Node's, or that of the package ws. */
+/** The part of a WebSocket that the client uses: a browser's, Node's, or one of the package `ws`. */
 export interface WebSocketLike {
   close(code?: number, reason?: string): void;
   // biome-ignore lint/suspicious/noExplicitAny: every implementation has event types of its own
   addEventListener(type: any, listener: (event: any) => void): void;
 }
 
-/** Makes a WebSocket; browsers and the package `ws` have one. */
+/** A WebSocket class, such as a browser's or that of the package `ws`. */
 export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocketLike;
 
 /** A page can't slow a WebSocket down: what waits longer than this is dropped and asked for again. */
@@ -28,12 +28,17 @@ export function findWebSocket(given: WebSocketConstructor | undefined): WebSocke
   );
 }
 
-export function websocketTransport(http: Http, scopePath: string, WebSocket: WebSocketConstructor): Transport {
+export function websocketTransport(
+  http: Http,
+  scopePath: string,
+  WebSocket: WebSocketConstructor,
+  wanted: LiveQuery = {},
+): Transport {
   return {
     async open(after, signal) {
       const token = await http.token();
       const protocols = [subprotocol, ...(token === undefined ? [] : [tokenSubprotocol + token])];
-      const url = http.urlOf(`${scopePath}/ws`, { after }).replace(/^http/, "ws");
+      const url = http.urlOf(`${scopePath}/ws`, { after, ...wanted }).replace(/^http/, "ws");
       const inbox = new Inbox();
       const socket = new WebSocket(url, protocols);
       signal.addEventListener("abort", () => socket.close(), { once: true });

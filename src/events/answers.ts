@@ -1,5 +1,5 @@
-// What an answer to an interaction says, by its kind. One definition each: for the door (strict: a key that nobody knows is a
-// mistake, and an answer counts once) and for whoever reads answers out of a log (what an older version let through stays
+// What an answer to an interaction says, by its kind. One definition each: for the door (strict: an unknown key is a
+// mistake, and an answer counts once) and for code that reads answers from a log (what an older version let through stays
 // readable).
 
 import * as v from "valibot";
@@ -61,7 +61,7 @@ export function answerProblem(kind: string, answer: unknown): string | undefined
   return `An answer to a ${kind} question ${faultOf(issues)}; it is ${form.wanted}.`;
 }
 
-/** A key that nobody knows first: it is what a missing one was meant to be. */
+/** An unknown key first: it is probably the misspelling of a missing one. */
 function faultOf(issues: readonly v.BaseIssue<unknown>[]): string {
   const unknown = issues.find(({ type, expected }) => type === "strict_object" && expected === "never");
   const issue = unknown ?? issues[0]!;

@@ -36,7 +36,7 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     checkpointId: "c",
     set: { a: null },
   },
-  "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" } },
+  "turn.started": { runId: "r", agentId: "a", metadata: { from: "test" }, inputs: ["i"] },
   "turn.resumed": { turnId: "t", runId: "r2", agentId: "a" },
   "turn.parked": { turnId: "t", runId: "r2", reason: "handed-over" },
   "message.added": {
@@ -51,6 +51,8 @@ const samples: { [T in FactType]: FactPayload<T> } = {
       { type: "vendor:thing", anything: [true] },
     ],
     partial: true,
+    source: "steer",
+    inputId: "i",
     providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } },
   },
   "tool.returned": {
@@ -72,6 +74,10 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   "tool.started": { turnId: "t", callIds: ["c1", "c2"] },
   "task.started": { turnId: "t", name: "index", callId: "c1", runId: "r" },
   "task.ended": { taskId: "k", status: "failed", output: [1], error: { message: "m", more: true } },
+  "content.attached": {
+    ...{ turnId: "t", messageId: "m", callId: "c1", contentId: "c0ffee", name: "tree.png", mediaType: "image/png" },
+    ...{ size: 1, kind: "artifact", meta: { voice: "alloy" } },
+  },
   "state.changed": { turnId: "t", set: { plan: { steps: ["one"] }, gone: null } },
   "turn.staged": { turnId: "t", usage: { inputTokens: 1, outputTokens: 2, other: 3 }, iterations: 2, reason: "stop" },
   "turn.committed": { turnId: "t", usage: { totalTokens: 3 }, iterations: 1, reason: "stop" },
@@ -87,6 +93,17 @@ const samples: { [T in FactType]: FactPayload<T> } = {
   },
   "interaction.answered": { interactionId: "i", answer: { allow: true }, by: "ada" },
   "interaction.expired": { interactionId: "i", reason: "no answer" },
+  "input.queued": {
+    messages: [{ role: "user", content: [{ type: "text", text: "later" }], providerOptions: { p: {} } }],
+    when: "steer",
+    source: { kind: "task", taskId: "k" },
+    agentId: "a",
+    by: "ada",
+    metadata: { a: 1 },
+    request: { config: { temperature: 0 }, identity: { tenant: "t" } },
+  },
+  "input.edited": { inputId: "i", messages: [{ role: "system", content: "x" }], when: "idle", by: "ada" },
+  "input.withdrawn": { inputId: "i", by: "ada", reason: "not needed" },
   "interrupt.requested": { runId: "r", reason: "enough" },
   "history.compacted": {
     retention: "hard",

@@ -46,6 +46,19 @@ export type Draft<Type extends FactType = FactType> = {
   [T in Type]: { readonly type: T; readonly id: string; readonly at: number } & Readonly<FactPayload<T>>;
 }[Type];
 
+/** A fact of a kind that this version does not know, before it has a number. */
+export type UnknownDraft = Omit<UnknownFact, "seq">;
+
+/** A fact before it has a number, of a built-in type or of one that the program defined. */
+export type AnyDraft = Draft | UnknownDraft;
+
+/** What every draft has. */
+interface DraftStamp {
+  readonly type: string;
+  readonly id: string;
+  readonly at: number;
+}
+
 export interface StoredText {
   readonly id: string;
   readonly data: string;
@@ -59,11 +72,11 @@ export interface Encoded extends StoredText {
 type Unnumbered<F> = F extends unknown ? Omit<F, "seq"> : never;
 
 /** Turns facts into the text that a store keeps, and back. */
-export interface Codec {
+export interface Codec<Drafts extends DraftStamp = Draft, Facts = Fact> {
   /** What to store; refuses payloads of the wrong shape, too large, too deep, or that would not come back the same. */
-  encode(draft: Draft | Omit<UnknownFact, "seq">): Encoded;
+  encode(draft: Drafts | UnknownDraft): Encoded;
   /** The fact behind stored text; older versions are brought up to date, unknown kinds are kept as they are. */
-  decode(stored: StoredText & { readonly seq: number }): Fact | UnknownFact;
+  decode(stored: StoredText & { readonly seq: number }): Facts | UnknownFact;
 }
 
 const unknownPrefix = "unknown:";
@@ -73,7 +86,9 @@ const stamp = { id: v.any(), type: v.any(), at: v.any() };
 const fieldLimits = { ...factLimits, depth: factLimits.depth - 1 };
 
 /** Makes a codec of these facts. */
-export function createCodec(events: readonly KeptDefinition[]): Codec {
+export function createCodec<Drafts extends DraftStamp = Draft, Facts = Fact>(
+  events: readonly KeptDefinition[],
+): Codec<Drafts, Facts> {
   const definitions = new Map(events.map((definition) => [definition.type, definition]));
   const writers = new Map(events.map((definition) => [definition.type, writerOf(definition)]));
   return {
@@ -81,10 +96,10 @@ export function createCodec(events: readonly KeptDefinition[]): Codec {
       const { id, at, type } = draft;
       checkId(id, "event");
       if (!Number.isFinite(at)) throw invalid(type, "at", "the time is missing.");
-      if (type.startsWith(unknownPrefix)) return encodeUnknown(draft as UnknownFact, definitions);
+      if (isUnknown(draft)) return encodeUnknown(draft, definitions);
       const write = writers.get(type);
       if (!write) throw new BoughError("event_unknown", `There is no kept event "${type}".`, { data: { type } });
-      return write(draft as Draft);
+      return write(draft);
     },
     decode({ seq, id, data }) {
       // Hot in cold loads: a known fact of the current version is the parsed object itself.
@@ -104,7 +119,7 @@ export function createCodec(events: readonly KeptDefinition[]): Codec {
 export const codec: Codec = createCodec(keptEvents);
 
 /** Whether a fact is of a kind that this version does not know. */
-export function isUnknown(fact: Fact | UnknownFact): fact is UnknownFact {
+export function isUnknown<F extends { readonly type: string }>(fact: F): fact is Extract<F, UnknownDraft> {
   return fact.type.startsWith(unknownPrefix);
 }
 
@@ -114,7 +129,7 @@ export function typeName(fact: Fact | UnknownFact): string {
 }
 
 /** Encodes drafts of one type. Hot in every append: the fact is made on the way, so that its text need not be read back. */
-function writerOf({ type, version, schema }: KeptDefinition): (draft: Draft) => Encoded {
+function writerOf({ type, version, schema }: KeptDefinition): (draft: DraftStamp) => Encoded {
   const what = `The event "${type}"`;
   const draftSchema = v.strictObject({ ...stamp, ...schema.entries });
   return (draft) => {
@@ -122,7 +137,7 @@ function writerOf({ type, version, schema }: KeptDefinition): (draft: Draft) => 
     const { id, at } = draft;
     const fact: JsonObject = { type, at };
     for (const field of Object.keys(draft)) {
-      const value = (draft as Record<string, unknown>)[field];
+      const value = (draft as DraftStamp & Record<string, unknown>)[field];
       if (value !== undefined && !(field in stamp)) fact[field] = ownJson(value, what, fieldLimits);
     }
     const data = writeJson(version === 1 ? fact : { type, v: version, ...fact }, what, factLimits);
@@ -132,10 +147,7 @@ function writerOf({ type, version, schema }: KeptDefinition): (draft: Draft) => 
 }
 
 /** The keys in the order in which the newer Bough wrote them, so that the text is the same, byte for byte. */
-function encodeUnknown(
-  { id, at, type, payload }: Omit<UnknownFact, "seq">,
-  known: ReadonlyMap<string, EventDefinition>,
-): Encoded {
+function encodeUnknown({ id, at, type, payload }: UnknownDraft, known: ReadonlyMap<string, EventDefinition>): Encoded {
   const name = type.slice(unknownPrefix.length);
   const taken = ["type", "at"].find((key) => Object.hasOwn(payload, key));
   if (taken !== undefined || known.has(name)) throw invalid(name, taken, "it is no unknown kind.");
@@ -155,7 +167,7 @@ function parse(data: string, seq: number, id: string): any {
   throw new BoughError("store_corrupt", `What is stored at ${seq} is not a fact.`, { data: { seq, id } });
 }
 
-function checkDraft(schema: v.GenericSchema, draft: Draft): void {
+function checkDraft(schema: v.GenericSchema, draft: DraftStamp): void {
   const checked = v.safeParse(schema, draft);
   if (checked.success) return;
   const issue = checked.issues[0];

@@ -1,14 +1,14 @@
 import type * as v from "valibot";
 import type { JsonObject } from "../base/json.ts";
 
-/** Where an event belongs on a screen; never whether it is kept. */
+/** Where a user interface shows an event; says nothing about whether it is kept. */
 export type Channel = "default" | "streaming" | "interactive" | "control";
-/** "down" from the agent to whoever watches, "up" from a person or client to the agent. */
+/** "down" from the agent to its watchers, "up" from a person or client to the agent. */
 export type Direction = "down" | "up";
 
 type Schema = v.GenericSchema<Record<string, unknown>>;
 
-/** Everything there is to say about one type of event, said once. */
+/** The definition of one type of event. */
 export interface EventDefinition<
   Type extends string = string,
   Kept extends boolean = boolean,
@@ -20,7 +20,7 @@ export interface EventDefinition<
   readonly channel: Channel;
   readonly direction: Direction;
   readonly schema: S;
-  /** Turns the payload of the version before into this one's; upcasters of a type are applied one after another. */
+  /** Converts a payload of the previous version to this one; upcasters are applied one after another. */
   readonly upcasts: Readonly<Record<number, (payload: JsonObject) => JsonObject>>;
 }
 

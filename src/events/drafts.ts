@@ -23,7 +23,14 @@ export interface ToolReturn {
   readonly toolName: string;
   readonly output: ToolOutput;
   readonly providerOptions?: JsonObject;
+  /** The child that the call ran, or several, and what they used. */
+  readonly child?: ChildEnd;
+  readonly children?: ChildEnd[];
+  readonly usage?: JsonObject;
 }
+
+/** Where a child of a call worked, and how its turn ended. */
+export type ChildEnd = NonNullable<FactPayload<"tool.returned">["child"]>;
 
 function stamp({ ids, clock }: DraftSource): { id: string; at: number } {
   return { id: ids.next(), at: clock.now() };
@@ -55,8 +62,8 @@ export function turnStarted(
   id: string,
   asked: FactPayload<"turn.started">,
 ): Draft<"turn.started"> {
-  const { runId, agentId, by, metadata, request } = asked;
-  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request };
+  const { runId, agentId, by, metadata, request, inputs } = asked;
+  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request, inputs };
 }
 
 export function turnResumed(source: DraftSource, turnId: string, asked: InTurn<"turn.resumed">): Draft<"turn.resumed"> {
@@ -69,16 +76,16 @@ export function turnParked(source: DraftSource, turnId: string, parked: InTurn<"
 }
 
 export function turnStaged(source: DraftSource, turnId: string, outcome: Outcome): Draft<"turn.staged"> {
-  const { usage, summaries, iterations, reason, context } = outcome;
-  return { ...stamp(source), type: "turn.staged", turnId, usage, summaries, iterations, reason, context };
+  const { usage, summaries, children, iterations, reason, context } = outcome;
+  return { ...stamp(source), type: "turn.staged", turnId, usage, summaries, children, iterations, reason, context };
 }
 
 export function turnCommitted(
   { ids, clock }: DraftSource,
   turnId: string,
-  { usage, summaries, iterations, reason, context }: Outcome = {},
+  { usage, summaries, children, iterations, reason, context }: Outcome = {},
 ): Draft<"turn.committed"> {
-  const outcome = { usage, summaries, iterations, reason, context };
+  const outcome = { usage, summaries, children, iterations, reason, context };
   return { id: ids.next(), at: clock.now(), type: "turn.committed", turnId, ...outcome };
 }
 
@@ -87,8 +94,19 @@ export function turnEnded(
   turnId: string,
   outcome: Outcome & Pick<FactPayload<"turn.ended">, "status" | "error">,
 ): Draft<"turn.ended"> {
-  const { usage, summaries, iterations, reason, status, error } = outcome;
-  return { ...stamp(source), type: "turn.ended", turnId, usage, summaries, iterations, reason, status, error };
+  const { usage, summaries, children, iterations, reason, status, error } = outcome;
+  return {
+    ...stamp(source),
+    type: "turn.ended",
+    turnId,
+    usage,
+    summaries,
+    children,
+    iterations,
+    reason,
+    status,
+    error,
+  };
 }
 
 export function turnDiscarded(source: DraftSource, turnId: string, reason: string): Draft<"turn.discarded"> {
@@ -99,6 +117,7 @@ export function turnDiscarded(source: DraftSource, turnId: string, reason: strin
 interface Outcome {
   readonly usage?: JsonObject | undefined;
   readonly summaries?: JsonObject | undefined;
+  readonly children?: JsonObject | undefined;
   readonly iterations?: number | undefined;
   readonly reason?: string | undefined;
   readonly context?: FactPayload<"turn.committed">["context"];
@@ -107,7 +126,7 @@ interface Outcome {
 // Messages and results
 
 /** What is known of a message beside what it says. */
-type MessageDetails = Pick<FactPayload<"message.added">, "usage" | "source">;
+type MessageDetails = Pick<FactPayload<"message.added">, "usage" | "source" | "inputId" | "prompt">;
 
 /** A message that is no tool's: those are results (`toolReturned`). A text stands for one text part. */
 export function messageAdded(
@@ -119,7 +138,7 @@ export function messageAdded(
   const { id = ids.next(), role, content, partial, providerOptions } = message;
   if (role === "tool") throw new BoughError("invalid_argument", "The results of tools are facts of their own.");
   const parts = role === "system" ? content : toParts(content);
-  const { source, usage } = more;
+  const { source, inputId, usage, prompt } = more;
   const draft: Mutable<Draft<"message.added">> = {
     id,
     at: clock.now(),
@@ -132,7 +151,9 @@ export function messageAdded(
   if (partial) draft.partial = partial;
   if (providerOptions) draft.providerOptions = providerOptions;
   if (source) draft.source = source;
+  if (inputId) draft.inputId = inputId;
   if (usage) draft.usage = usage;
+  if (prompt) draft.prompt = prompt;
   return draft;
 }
 
@@ -168,8 +189,13 @@ function resultsReturned(source: DraftSource, turnId: string, { content }: NewMe
 }
 
 export function toolReturned(source: DraftSource, turnId: string, result: ToolReturn): Draft<"tool.returned"> {
-  const { callId, toolName, output, providerOptions } = result;
-  const optional = providerOptions && { providerOptions };
+  const { callId, toolName, output, providerOptions, child, children, usage } = result;
+  const optional = {
+    ...(providerOptions && { providerOptions }),
+    ...(child && { child }),
+    ...(children && { children }),
+    ...(usage && { usage }),
+  };
   return { ...stamp(source), type: "tool.returned", turnId, callId, toolName, output, ...optional };
 }
 
@@ -193,6 +219,13 @@ export function taskStarted(source: DraftSource, turnId: string, task: InTurn<"t
 
 export function taskEnded(source: DraftSource, end: FactPayload<"task.ended">): Draft<"task.ended"> {
   return { ...stamp(source), type: "task.ended", ...end };
+}
+
+export function contentAttached(
+  source: DraftSource,
+  attached: FactPayload<"content.attached">,
+): Draft<"content.attached"> {
+  return { ...stamp(source), type: "content.attached", ...attached };
 }
 
 /** Nothing when nothing changes. Without a turn, the change takes effect at once. */
@@ -234,6 +267,28 @@ export function interruptRequested(
   request: FactPayload<"interrupt.requested">,
 ): Draft<"interrupt.requested"> {
   return { ...stamp(source), type: "interrupt.requested", ...request };
+}
+
+// Queued inputs
+
+/** The id of the fact is the input's. */
+export function inputQueued(
+  { clock }: DraftSource,
+  id: string,
+  input: FactPayload<"input.queued">,
+): Draft<"input.queued"> {
+  return { id, at: clock.now(), type: "input.queued", ...input };
+}
+
+export function inputEdited(source: DraftSource, edit: FactPayload<"input.edited">): Draft<"input.edited"> {
+  return { ...stamp(source), type: "input.edited", ...edit };
+}
+
+export function inputWithdrawn(
+  source: DraftSource,
+  withdrawn: FactPayload<"input.withdrawn">,
+): Draft<"input.withdrawn"> {
+  return { ...stamp(source), type: "input.withdrawn", ...withdrawn };
 }
 
 // Compactions

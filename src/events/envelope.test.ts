@@ -37,6 +37,9 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
   "error-report": { type: "error-report", source: "tool", error: { message: "no" } },
+  "content-fail": { type: "content-fail", contentId: "c0ffee", error: { message: "gone", code: "content_not_found" } },
+  "transcript-delta": { type: "transcript-delta", contentId: "c0ffee", text: "Hel" },
+  "transcript-partial": { type: "transcript-partial", contentId: "c0ffee", text: "Hello" },
   "limit-reach": { type: "limit-reach", limit: "iterations", value: 10 },
   "compaction-start": { type: "compaction-start", reason: "share", tokens: 160_000 },
   "compaction-end": {

@@ -1,12 +1,13 @@
-// The live envelope: how an event looks to whoever watches. It adds the routing that durable text leaves out.
+// The live envelope: an event as watchers see it. It adds the routing that durable text leaves out.
 
 import type * as v from "valibot";
 import { type Fact, isUnknown, typeName, type UnknownFact } from "./codec.ts";
 import type { Channel, Direction, EventDefinition } from "./define.ts";
 import { keptEvents } from "./kept.ts";
 import { liveEvents } from "./live.ts";
+import { withoutTexts } from "./prompt.ts";
 
-/** Which agent speaks: itself, and the chain of agents that called it, root first. */
+/** The agent that emitted an event, and the chain of agents that called it, root first. */
 export interface AgentStamp {
   readonly id?: string;
   readonly name?: string;
@@ -73,7 +74,7 @@ export function keptEvent(fact: Fact | UnknownFact, routing: Routing & { turnId?
   const ids: { turnId?: string; messageId?: string } = {};
   if (fact.type === "turn.started") ids.turnId = fact.id;
   if (fact.type === "message.added") ids.messageId = fact.id;
-  return { ...address, ...ids, ...fact } as KeptEvent;
+  return { ...address, ...ids, ...withoutTexts(fact) } as KeptEvent;
 }
 
 /** A live event with its address. */

@@ -27,6 +27,7 @@ export {
   type Routing,
   type UnknownEvent,
 } from "./envelope.ts";
+export type { FileBytes, FileInput, InputPart } from "./files.ts";
 export type {
   ClarificationAnswer,
   ClarificationRequest,
@@ -66,4 +67,6 @@ export {
 export type { BranchOwner, Ownership } from "./owner.ts";
 export { callsOf, textOf } from "./parts.ts";
 export type { OwnEventTable } from "./present-own.ts";
+export { type PromptRecord, withoutTexts } from "./prompt.ts";
+export type { InputSource, QueuedInput, QueuedMessage } from "./queue.ts";
 export type { KeptOutput, KeptTool, RunIdentity, TurnRequest } from "./request.ts";

@@ -6,6 +6,8 @@ import type { JsonObject } from "../base/json.ts";
 import { kept } from "./define.ts";
 import { contentSchema, outputSchema } from "./message.ts";
 import { compactedRange, inForce } from "./overlay.ts";
+import { promptSchema } from "./prompt.ts";
+import { inputSourceSchema, queuedMessagesSchema, whenSchema } from "./queue.ts";
 import { requestSchema } from "./request.ts";
 
 const id = v.pipe(v.string(), v.nonEmpty());
@@ -33,6 +35,8 @@ const outcome = {
   usage: v.optional(usage),
   /** What of it went into summaries of the history. */
   summaries: v.optional(usage),
+  /** What the turn's children used, with their own children; not part of `usage`. */
+  children: v.optional(usage),
   iterations: v.optional(count),
   reason: v.optional(v.string()),
   /** What the last model call was sent and answered, in tokens: the size of the context. */
@@ -103,12 +107,19 @@ const asked = {
   request: v.optional(requestSchema),
 };
 
-const turnStarted = kept("turn.started", v.strictObject(asked));
+const turnStarted = kept(
+  "turn.started",
+  v.strictObject({
+    ...asked,
+    /** The queued inputs that it takes. */
+    inputs: v.optional(v.array(id)),
+  }),
+);
 
 /** Carries only what its caller said anew: that overrides what the turn has. */
 const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, ...asked }));
 
-/** A run hands the turn over and leaves it open: nothing is wrong with it, somebody else shall go on. */
+/** A run hands the turn over and leaves it open: nothing is wrong with it, and another process continues it. */
 const turnParked = kept(
   "turn.parked",
   v.strictObject({ ...turn, runId: v.optional(id), reason: v.optional(v.string()) }),
@@ -123,11 +134,24 @@ const messageAdded = kept(
     partial: v.optional(v.literal(true)),
     providerOptions: v.optional(jsonObject),
     /** Where it comes from; absent for what the run itself adds, such as a model's reply. */
-    source: v.optional(v.picklist(["user"])),
+    source: v.optional(v.picklist(["user", "steer", "task"])),
+    /** The queued input that it is of. */
+    inputId: v.optional(id),
     /** What the model call behind it used; of the message that closes a turn, the turn's own total says so. */
     usage: v.optional(usage),
+    /** What a model's reply was made from. */
+    prompt: v.optional(promptSchema),
   }),
 );
+
+/** Where a child of a call worked, and how its turn ended: at `seq` of its branch's log. */
+const childEnd = v.strictObject({
+  sessionId: id,
+  branchId: id,
+  turnId: id,
+  seq: count,
+  status: v.picklist(["completed", "interrupted", "failed"]),
+});
 
 /** One tool's result. Those of one batch form one message, in the order in which the model asked. */
 const toolReturned = kept(
@@ -138,6 +162,11 @@ const toolReturned = kept(
     toolName: id,
     output: outputSchema,
     providerOptions: v.optional(jsonObject),
+    /** The child that the call ran; `children` when it ran several. */
+    child: v.optional(childEnd),
+    children: v.optional(v.array(childEnd)),
+    /** What its children used, with their own children. */
+    usage: v.optional(usage),
   }),
 );
 
@@ -175,6 +204,28 @@ const taskEnded = kept(
     status: v.picklist(["completed", "failed", "cancelled"]),
     output: v.optional(v.any()),
     error: v.optional(v.looseObject({ message: v.string() })),
+  }),
+);
+
+/**
+ * Stored content is attached to a turn: a file that a tool made, a picture or speech of the model. Its bytes are stored before
+ * this is written.
+ */
+const contentAttached = kept(
+  "content.attached",
+  v.strictObject({
+    turnId: v.optional(id),
+    /** The message that it belongs to. */
+    messageId: v.optional(id),
+    /** The call whose tool made it. */
+    callId: v.optional(id),
+    contentId: id,
+    name: v.optional(v.string()),
+    mediaType: v.string(),
+    size: count,
+    kind: v.picklist(["artifact", "speech", "upload"]),
+    /** What else is known of it. */
+    meta: v.optional(jsonObject),
   }),
 );
 
@@ -228,11 +279,40 @@ const interactionExpired = kept(
   { channel: "interactive" },
 );
 
-/** Somebody wants the run to stop; written by whoever is not the process that runs it. */
+/** A request to stop the run, written by a process other than the one that runs it. */
 const interruptRequested = kept("interrupt.requested", v.strictObject({ runId: id, reason: v.optional(v.string()) }), {
   channel: "control",
   direction: "up",
 });
+
+/** An input waits until a turn takes it: one of its own (`idle`; `next` before others), or the open one (`steer`). */
+const { runId: _runId, ...sent } = asked;
+const inputQueued = kept(
+  "input.queued",
+  v.strictObject({
+    ...sent,
+    messages: queuedMessagesSchema,
+    when: whenSchema,
+    source: v.optional(inputSourceSchema),
+  }),
+);
+
+/** A queued input says something else, or is taken at another time. */
+const inputEdited = kept(
+  "input.edited",
+  v.strictObject({
+    inputId: id,
+    messages: v.optional(queuedMessagesSchema),
+    when: v.optional(whenSchema),
+    by: v.optional(v.string()),
+  }),
+);
+
+/** A queued input is not to be taken. */
+const inputWithdrawn = kept(
+  "input.withdrawn",
+  v.strictObject({ inputId: id, by: v.optional(v.string()), reason: v.optional(v.string()) }),
+);
 
 /** Tokens of the prompt before and after. */
 const sizes = v.strictObject({ before: count, after: count });
@@ -280,6 +360,7 @@ export const keptEvents = [
   toolReturned,
   taskStarted,
   taskEnded,
+  contentAttached,
   stateChanged,
   turnStaged,
   turnCommitted,
@@ -289,6 +370,9 @@ export const keptEvents = [
   interactionAnswered,
   interactionExpired,
   interruptRequested,
+  inputQueued,
+  inputEdited,
+  inputWithdrawn,
   historyCompacted,
   historyCleared,
   historyRestored,

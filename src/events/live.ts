@@ -52,6 +52,12 @@ export const liveEvents = [
   live("tool-retry", v.strictObject({ callId: id, toolName: id, ...again })),
   /** Something went wrong that the run goes on from, or says how it ends. */
   live("error-report", v.strictObject({ source: v.picklist(["model", "tool", "middleware", "run"]), error: failure })),
+  /** A file could not be sent to the model, or not be made; a note stands in its place and the run goes on. */
+  live("content-fail", v.strictObject({ contentId: v.optional(id), error: failure })),
+  /** More of what is heard in an audio file of the input, while it is transcribed. */
+  live("transcript-delta", v.strictObject({ contentId: id, text: v.string() }), streaming),
+  /** What is heard so far; each stands in place of the one before. */
+  live("transcript-partial", v.strictObject({ contentId: id, text: v.string() }), streaming),
   /** A limit stops the turn or asks whether to go on. */
   live("limit-reach", v.strictObject({ limit: id, value: v.optional(v.number()) }), control),
   /** The run begins to shorten what its model sees; `tokens` is the size of the prompt. */
@@ -70,7 +76,7 @@ export const liveEvents = [
   ),
   /** It could not be made shorter, and the run goes on as it is. */
   live("compaction-skip", v.strictObject({ reason: id, why: v.string() })),
-  /** Stored middleware state is of another version than what is declared, or of a kind nobody declares. */
+  /** Stored middleware state is of another version than the declared one, or is not declared. */
   live(
     "state-migrate",
     v.strictObject({

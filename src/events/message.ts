@@ -58,6 +58,10 @@ export interface Message {
   /** The turn was cut off while this message was being written. */
   readonly partial?: true;
   readonly providerOptions?: JsonObject;
+  /** How it came into the turn, if it was not the input that began it: by steering, or as the end of a background task. */
+  readonly source?: "steer" | "task";
+  /** The queued input that it is of. */
+  readonly inputId?: string;
 }
 
 /** A message on its way in; a text stands for one text part. */

@@ -16,7 +16,7 @@ export const compactedRange = {
   /** The first and the last message of the range: for people, and as a check. */
   first: id,
   last: id,
-  /** Positions inside the range that stay word for word. */
+  /** Positions inside the range that stay verbatim. */
   keep: v.optional(v.array(position)),
   replacements: v.array(
     v.strictObject({ id, role: v.picklist(["system", "user", "assistant"]), content: contentSchema }),

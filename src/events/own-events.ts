@@ -10,7 +10,7 @@ import type { UnknownEvent } from "./envelope.ts";
 import { keptEvents } from "./kept.ts";
 import { liveEvents } from "./live.ts";
 
-/** A Standard Schema (zod, valibot, arktype …) of an own event's data. */
+/** A Standard Schema (zod, valibot, arktype …) for the data of your own event type. */
 export interface EventSchema<Input = unknown, Output = unknown> {
   readonly "~standard": {
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
@@ -28,17 +28,17 @@ type TypesOf<Schema> = Schema extends { readonly "~standard": { readonly types?:
 export interface OwnEventDefinition<Type extends string = string, Input = any, Data = unknown> {
   readonly type: Type;
   readonly version: number;
-  /** Whether it is a fact in the log; otherwise it is shown and forgotten. */
+  /** Whether it is stored as a fact in the log; otherwise it is only shown live. */
   readonly kept: boolean;
   readonly schema: EventSchema<Input, Data>;
   readonly upcasts: Readonly<Record<number, (data: Json) => Json>>;
   /** Whether an event is of this type. */
   is(event: { readonly type: string }): boolean;
-  /** The event with the type of its data, if it is of this type: for code that is given any event. */
+  /** Returns the event with typed data if it is of this type, otherwise undefined. */
   read(event: { readonly type: string }): OwnEvent<Type, Data> | undefined;
 }
 
-/** An own event as a reader sees it. */
+/** An event of your own type, as a reader sees it. */
 export type OwnEvent<Type extends string = string, Data = unknown> = Omit<UnknownEvent, "type" | "payload" | "seq"> & {
   readonly type: Type;
   readonly data: Data;
@@ -66,7 +66,7 @@ function nounOf(type: string): string {
 }
 
 /**
- * Defines an event type of a program: `noun.verbed` for facts, `noun-verb` for live events.
+ * Defines your own event type: `noun.verbed` for facts, `noun-verb` for live events.
  *
  * @example
  * const orderPlaced = defineEvent({ type: "order.placed", kept: true, schema: z.object({ total: z.number() }) });
@@ -75,11 +75,11 @@ function nounOf(type: string): string {
  */
 export function defineEvent<const Type extends string, const Schema extends EventSchema>(given: {
   readonly type: Type;
-  /** Default 1; a higher one needs an upcast from every version before it. */
+  /** Default 1. A higher version needs an upcast from every earlier one. */
   readonly version?: number;
   readonly kept: boolean;
   readonly schema: Schema;
-  /** Makes the next version's data of a version's, by the version it starts from. */
+  /** Convert data to the next version, by the version they start from. */
   readonly upcasts?: Readonly<Record<number, (data: Json) => Json>>;
 }): OwnEventDefinition<Type, TypesOf<Schema>["input"], TypesOf<Schema>["output"]> {
   const { type, version = 1, kept, schema, upcasts = {} } = given;

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import type { Json, JsonObject } from "../base/json.ts";
 
-/** Who asks for a run. A server takes it from its `auth`; a program may say it itself. */
+/** The caller of a run. A server takes it from its `auth`; a program may pass its own. */
 export interface RunIdentity {
   readonly tenant?: string;
   readonly user?: string;
@@ -31,7 +31,7 @@ export interface KeptTool {
   readonly checked?: true;
 }
 
-/** What a run asked for beside its input. */
+/** The request of a run besides its input. */
 export interface TurnRequest {
   /** The run's `config` without tools and middleware; a model stands here by its name. */
   readonly config?: JsonObject;

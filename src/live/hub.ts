@@ -1,7 +1,7 @@
 // Hub: hands events to subscribers. It owns one mailbox for each, and knows nothing of runs or the log.
 //   Hub-1. publish() never waits and never throws: a slow subscriber loses live events, a failing one is reported.
 //   Hub-2. A subscriber gets events in the order of publication, one at a time.
-//   Hub-3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it is told how many. One that
+//   Hub-3. Kept events are never dropped for a subscriber; live ones are, oldest first, and it gets their number. One that
 //       wants events of a single type gets nothing else, so it is not told.
 
 import { Mailbox } from "../base/mailbox.ts";
@@ -64,7 +64,7 @@ export class Hub {
   }
 }
 
-/** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader is told (Hub-3). */
+/** A reader's own queue: deltas that wait together become one, live events may be lost, and the reader gets their number (Hub-3). */
 export function eventMailbox(type = "*"): Mailbox<BoughEvent> {
   return new Mailbox({ merge: deltaMerge, droppable: isLive, ...(type === "*" && { notice: dropNotice }) });
 }

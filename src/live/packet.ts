@@ -7,7 +7,7 @@ import { type LiveDraft, type LiveEvent, liveEvents, type Routing } from "../eve
 import { liveTextBytes } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/index.ts";
 
-/** What is told in order: "the facts up to this number came first", or a live event. */
+/** What is sent in order: "the facts up to this number came first", or a live event. */
 export type Step = number | StampedDraft;
 /** A live event without its address, which the whole packet has in common. */
 export type StampedDraft = LiveDraft & { readonly at: number };

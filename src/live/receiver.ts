@@ -26,7 +26,7 @@ export interface LiveReceiverOptions {
   readonly signal: AbortSignal;
   /** The number of the newest fact so far, or a live event that comes after it. */
   onStep(step: number | LiveEvent): void;
-  /** All that is being written; replaces what was told of it. */
+  /** All messages being written; replaces what was received of them. */
   onMessages(messages: readonly MessageSnapshot[]): void;
 }
 

@@ -12,7 +12,7 @@ interface Running {
   readonly toolInputs: Map<string, { callId: string; toolName: string; text: string }>;
 }
 
-/** Events that only show a message which is a fact later on: void once that fact is told. */
+/** Events that only show a message which is a fact later on: obsolete once that fact is shown. */
 export function isDraftEvent({ type }: Pick<BoughEvent, "type">): boolean {
   return /^(text|reasoning|tool-input)-/.test(type);
 }

@@ -17,7 +17,7 @@ const beginAfterMs = 100;
 const gatherMs = 50;
 /** How long a request holds; a reader that wants more repeats it. */
 export const wishMs = 12_000;
-/** How much may wait, in characters; also how long messages may be that are told from the beginning. */
+/** How much may wait, in characters; also the longest message that is sent from its beginning. */
 const mostWaiting = 64 * 1024;
 
 export interface LiveSenderOptions {
@@ -105,7 +105,7 @@ export class LiveSender {
     if (this.#size > mostWaiting) this.#skip();
   }
 
-  /** Leaves out what waits: the number that is missing says so, and all that is being written is told anew. */
+  /** Leaves out what waits: the number that is missing says so, and all that is being written is sent again. */
   #skip(): void {
     this.#waiting = [];
     this.#size = 0;

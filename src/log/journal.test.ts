@@ -30,6 +30,31 @@ function draft(id: string, name = "a name"): Draft {
 }
 
 describe("Journal", () => {
+  test("pieces have all facts of a range once, in either direction, and few where facts are large", async () => {
+    const { journal, store, log } = givenJournal();
+    for (let n = 1; n <= 50; n++) await journal.append(ref, [draft(`f${n}`, n > 20 ? "n" : "n".repeat(400_000))]);
+    const reads: number[] = [];
+    store.read = async (_ref, { after = 0, before = 51, limit = 1000, reverse = false } = {}) => {
+      const found = log.filter(({ seq }) => seq > after && seq < before);
+      const page = (reverse ? found.reverse() : found).slice(0, limit);
+      reads.push(page.length);
+      return page;
+    };
+    const numbers = async (range: Parameters<Journal["pieces"]>[1]) => {
+      const found: number[] = [];
+      for await (const { facts } of journal.pieces(ref, range)) found.push(...facts.map(({ seq }) => seq));
+      return found;
+    };
+    const all = Array.from({ length: 50 }, (_, i) => i + 1);
+    expect(await numbers({})).toEqual(all);
+    expect(reads.slice(0, 2)).toEqual([16, 3]);
+    expect(await numbers({ reverse: true })).toEqual([...all].reverse());
+    expect(await numbers({ after: 10, before: 40 })).toEqual(all.slice(10, 39));
+    expect(await numbers({ after: 10, before: 40, reverse: true, limit: 20 })).toEqual(all.slice(19, 39).reverse());
+    expect(await numbers({ limit: 0 })).toEqual([]);
+    expect(await numbers({ limit: 16 })).toHaveLength(16);
+  });
+
   test("facts come back with their numbers, as a later read shows them (Journal-3)", async () => {
     const { journal } = givenJournal();
     const { facts } = await journal.append(ref, [draft("one"), draft("two")]);

@@ -8,9 +8,18 @@
 //   Journal-6. Once settle() resolves, listeners have heard of every fact whose append had begun.
 
 import { freezeJson } from "../base/json.ts";
-import { codec, type Draft, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
+import type { AnyDraft } from "../events/codec.ts";
+import { codec, type Encoded, type Fact, type UnknownFact } from "../events/index.ts";
 import { branchKey } from "./branch-key.ts";
-import type { AppendOptions, BranchRef, NewEvent, ReadOptions, RunClaim, Store } from "./store.ts";
+import {
+  type AppendOptions,
+  type BranchRef,
+  defaultReadLimit,
+  type NewEvent,
+  type ReadOptions,
+  type RunClaim,
+  type Store,
+} from "./store.ts";
 
 export interface Written {
   readonly facts: readonly Fact[];
@@ -32,6 +41,10 @@ export interface NewFacts extends Facts {
 /** `note` is what the writer passed for its listeners. */
 export type WrittenListener = (ref: BranchRef, written: NewFacts, note: unknown) => void;
 
+/** How many facts are read first, as long as nothing is known of their size, and how many bytes at a time then. */
+const firstPiece = 16;
+const pieceBytes = 1024 * 1024;
+
 export class Journal {
   readonly #store: Store;
   readonly #listeners = new Set<WrittenListener>();
@@ -42,7 +55,7 @@ export class Journal {
     this.#store = store;
   }
 
-  async append(ref: BranchRef, drafts: readonly Draft[], options: AppendOptions = {}): Promise<Written> {
+  async append(ref: BranchRef, drafts: readonly AnyDraft[], options: AppendOptions = {}): Promise<Written> {
     return this.write(ref, encodeDrafts(drafts), options);
   }
 
@@ -80,6 +93,27 @@ export class Journal {
     return { facts: stored.map((event) => still(codec.decode(event))), size: sizeOf(stored) };
   }
 
+  /**
+   * The same in pieces of about a mebibyte, so that what is held at a time does not grow with the size of facts. `limit` is for
+   * all of them together.
+   */
+  async *pieces(ref: BranchRef, { limit = Number.POSITIVE_INFINITY, ...range }: ReadOptions): AsyncGenerator<Facts> {
+    let rest: ReadOptions = range;
+    let left = limit;
+    for (let count = firstPiece; left > 0; ) {
+      const wanted = Math.min(count, left);
+      const piece = await this.read(ref, { ...rest, limit: wanted });
+      const { facts, size } = piece;
+      if (facts.length > 0) yield piece;
+      if (facts.length < wanted) return;
+      left -= facts.length;
+      const last = facts.at(-1)!.seq;
+      rest = { ...range, ...(range.reverse ? { before: last } : { after: last }) };
+      const fitting = Math.ceil((pieceBytes * facts.length) / Math.max(size, 1));
+      count = Math.max(1, Math.min(defaultReadLimit, fitting));
+    }
+  }
+
   /** Returns a function that stops it. */
   onWritten(listener: WrittenListener): () => void {
     this.#listeners.add(listener);
@@ -93,7 +127,7 @@ export interface Encoding {
   readonly facts: readonly Encoded["fact"][];
 }
 
-export function encodeDrafts(drafts: readonly Draft[]): Encoding {
+export function encodeDrafts(drafts: readonly AnyDraft[]): Encoding {
   const events: NewEvent[] = [];
   const facts: Encoded["fact"][] = [];
   let newest = Number.NEGATIVE_INFINITY;
@@ -109,7 +143,7 @@ export function encodeDrafts(drafts: readonly Draft[]): Encoding {
 /** What was written, as a replay would see it, now that its place is known. */
 export function numberFrom(first: number, { events, facts }: Encoding): Facts {
   const numbered = facts as readonly ({ seq: number } & (Fact | UnknownFact))[];
-  // They may have these numbers already, from whoever looked ahead.
+  // They may have these numbers already, from a look ahead.
   for (let i = 0; i < numbered.length && numbered[i]!.seq !== first + i; i++) {
     numbered[i]!.seq = first + i;
     still(numbered[i]!);

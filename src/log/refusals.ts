@@ -69,5 +69,20 @@ export const refuse = {
   nothingToRelease: () => new BoughError("invalid_argument", "release needs the epoch or the claim to release."),
   badCursor: () => new BoughError("invalid_argument", "The cursor is not valid for this list."),
   noContent: () => new BoughError("store_unsupported", "This store does not support content."),
+  contentNotFound: ({ sessionId, branchId }: BranchRef, contentId: string) =>
+    new BoughError("content_not_found", `Branch "${branchId}" has no content "${contentId}".`, {
+      data: { sessionId, branchId, contentId },
+    }),
+  contentLost: ({ sessionId, branchId }: BranchRef, contentId: string) =>
+    new BoughError("store_corrupt", `The bytes of content "${contentId}" are missing or incomplete.`, {
+      data: { sessionId, branchId, contentId },
+    }),
+  contentTooLarge: (limit: number, what: string) =>
+    new BoughError("content_too_large", `${what} takes at most ${limit} bytes.`, { data: { limit } }),
+  uploadExpired: ({ sessionId, branchId }: BranchRef) =>
+    new BoughError("aborted", "The upload was idle for too long and its bytes were removed; start it again.", {
+      data: { sessionId, branchId },
+      retryable: true,
+    }),
   closed: () => new BoughError("store_closed", "The store is closed."),
 };

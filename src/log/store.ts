@@ -11,16 +11,14 @@
 //
 // Three parts of the port are optional; a small store leaves out what it has no use for:
 //   - `segments`: without them, loading a long branch folds its whole log. It costs time, nothing else.
-//   - `blobs`: without them, the store keeps no content, and whatever needs some is refused with `store_unsupported`.
+//   - `content` (content.ts): without it, the store keeps no bytes, and whatever needs some is refused with `store_unsupported`.
 //   - `live`: without it, readers in other processes see a run's facts, but not the deltas between them.
 
 import type { JsonObject } from "../base/json.ts";
+import type { BranchRef } from "./branch-ref.ts";
+import type { ContentStore } from "./content.ts";
 
-/** Names a branch by its session and its id. */
-export interface BranchRef {
-  readonly sessionId: string;
-  readonly branchId: string;
-}
+export type { BranchRef } from "./branch-ref.ts";
 
 /** A fact on its way in: its id makes the append idempotent, its data is opaque text. */
 export interface NewEvent {
@@ -83,18 +81,6 @@ export interface Segment {
   readonly to: number;
   /** Texts without line breaks: many short ones are read back faster than one long one. */
   readonly lines: readonly string[];
-}
-
-/** Stored bytes as a store describes them. */
-export interface ContentRecord {
-  /** The SHA-256 of the bytes, in hexadecimal. */
-  readonly id: string;
-  readonly size: number;
-  readonly mediaType: string;
-  readonly name?: string;
-  readonly createdAt: number;
-  /** The branch that uploaded it; its descendants see it too. */
-  readonly branchId: string;
 }
 
 /** A branch to create. */
@@ -235,32 +221,8 @@ export interface SegmentCache {
   get(ref: BranchRef, at: number): Promise<Segment | undefined>;
 }
 
-/** Content on its way in. */
-export interface NewBlob {
-  /** The SHA-256 of the bytes, in hexadecimal; the caller computes it. */
-  readonly id: string;
-  readonly bytes: Uint8Array;
-  readonly mediaType: string;
-  readonly name?: string;
-}
-
 /**
- * Stores the bytes of content, addressed by their hash. Bytes are passed whole; the caller keeps them small enough
- * to be held in memory.
- */
-export interface Blobs {
-  /** Stores bytes once per session and makes them visible to the branch and its descendants. `branch_not_found`. */
-  put(ref: BranchRef, blob: NewBlob): Promise<ContentRecord>;
-  /** Looks on the branch and its ancestors. `branch_not_found`. */
-  get(ref: BranchRef, contentId: string): Promise<{ record: ContentRecord; bytes: Uint8Array } | undefined>;
-  /** Content visible to the branch: its own and its ancestors', oldest first, each id once. `branch_not_found`. */
-  list(ref: BranchRef): Promise<readonly ContentRecord[]>;
-  /** Removes the branch's own reference, and the bytes with the last one. False if it had none. `branch_not_found`. */
-  delete(ref: BranchRef, contentId: string): Promise<boolean>;
-}
-
-/**
- * Stores sessions. `segments`, `blobs` and `live` may be omitted; everything else is required. Errors are `BoughError`s with
+ * Stores sessions. `segments`, `content` and `live` may be omitted; everything else is required. Errors are `BoughError`s with
  * the codes named here; any other error is a bug of the store.
  */
 export interface Store {
@@ -328,9 +290,9 @@ export interface Store {
   /** Every claim that was not released, expired or not, oldest first. Recovery starts from these. */
   listRuns(options?: { sessionId?: string }): Promise<readonly RunClaim[]>;
   /**
-   * Branches whose header has a value under `turn` or `asks`, by session id and then by branch id (code point order). Found
-   * by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A cursor that
-   * is not one is `invalid_argument`.
+   * Branches whose header has a value under `turn`, `asks` or `queued`, by session id and then by branch id (code point
+   * order). Found by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A
+   * cursor that is not one is `invalid_argument`.
    */
   listOpen(query?: OpenQuery): Promise<OpenPage>;
 
@@ -347,7 +309,7 @@ export interface Store {
   /** Omitted where the log is in memory anyway: segments would hold it twice. */
   readonly segments?: SegmentCache | undefined;
   /** Omitted by a store that does not support content. */
-  readonly blobs?: Blobs | undefined;
+  readonly content?: ContentStore | undefined;
   /** Omitted where it would reach no one: by a single-process store, or one that can't notify others without storing. */
   readonly live?: LiveChannel | undefined;
 
@@ -357,8 +319,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions that wait on it. */
-const openKeys = ["turn", "asks"] as const;
+/** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions and inputs that wait on it. */
+const openKeys = ["turn", "asks", "queued"] as const;
 
 /** Whether `listOpen` has to find a branch with this header. */
 export function isOpenHeader(header: JsonObject): boolean {

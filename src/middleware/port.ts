@@ -65,6 +65,8 @@ export interface TurnContext extends AskedBy {
   readonly state: StateAccess;
   /** The turn's input; may be replaced. */
   input: readonly NewMessage[];
+  /** The turn is running: `input` are queued messages that are about to join it. What a hook throws withdraws them. */
+  readonly isSteering?: true;
 }
 
 /** How a turn is about to close. */

@@ -47,7 +47,8 @@ interface Entry {
 }
 
 /** From one value to the next; each handle's own type is known to the caller alone. */
-type Change = (value: never) => Json;
+// As a method, so that a change of any handle's type is one.
+type Change = { change(value: Json): Json }["change"];
 
 /** The declared state of one run. */
 export class StateBag implements StateAccess {
@@ -123,7 +124,7 @@ export class StateBag implements StateAccess {
   }
 
   #change(entry: Entry, change: Change): Json {
-    const next = checked(entry.handle, change(entry.now.value as never));
+    const next = checked(entry.handle, change(entry.now.value));
     if (entry.isKept) checkSize(entry.handle, next.value);
     if (next.text !== entry.now.text) entry.now = next;
     return entry.now.value;
@@ -142,7 +143,7 @@ export class StateBag implements StateAccess {
       this.#compareSession(state);
       const before = this.#fromSession(handle, state);
       if (before.outcome === "newer") return {};
-      written = checked(handle, change(before.value as never));
+      written = checked(handle, change(before.value));
       checkSize(handle, written.value);
       if (written.text === before.text && before.outcome !== "migrated") return {};
       return { [slotOf(handle)]: toStored(handle, written.value) };

@@ -4,7 +4,7 @@ import { factLimits, freezeJson, type Json, type JsonObject, ownJson } from "../
 import { reservedState } from "../projection/reserved-state.ts";
 import type { StateHandle } from "../tools/index.ts";
 
-/** A value that can't be changed, and its text, by which a change is told. */
+/** A frozen value and its text, which is compared to detect a change. */
 export interface Held {
   readonly value: Json;
   readonly text: string;
@@ -13,7 +13,7 @@ export interface Held {
 /** What a run works with, and how that came of what is stored. */
 export interface Loaded extends Held {
   readonly outcome: "current" | "absent" | "migrated" | "reset" | "newer";
-  /** The stored version, if it can be told. */
+  /** The stored version, if it is known. */
   readonly from?: number;
 }
 

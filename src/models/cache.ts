@@ -14,6 +14,8 @@ export interface Sent {
   readonly prompt: readonly PromptMessage[];
   readonly tools: readonly ToolSpec[];
   readonly providerOptions?: JsonObject;
+  /** Which messages got a breakpoint; -1 stands for the last tool. */
+  readonly marks?: readonly number[];
 }
 
 /** What is sent, with the hints that the request's provider needs. */
@@ -25,7 +27,9 @@ export function hintCache(request: ModelRequest, sent: Sent): Sent {
   if (!breakpoint || hasBreakpoint(sent.providerOptions) || sent.tools.some(isMarkedTool) || isMarked(request.prompt)) {
     return sent;
   }
-  return { ...sent, prompt: markPrompt(sent.prompt, breakpoint), tools: markLastTool(sent.tools, breakpoint) };
+  const { prompt, places } = markPrompt(sent.prompt, breakpoint);
+  const tools = markLastTool(sent.tools, breakpoint);
+  return { ...sent, prompt, tools, marks: tools === sent.tools ? places : [-1, ...places] };
 }
 
 const anthropic = { anthropic: { cacheControl: { type: "ephemeral" } } };
@@ -55,14 +59,15 @@ function withKey(options: JsonObject = {}, key: string): JsonObject {
  * Marks the end of what changes ever more often: the instructions, the conversation before the turn, all of it. The provider
  * looks for an earlier prefix only a few blocks back from a breakpoint, so one at the end alone would not find it.
  */
-function markPrompt(prompt: readonly PromptMessage[], breakpoint: JsonObject): readonly PromptMessage[] {
+function markPrompt(
+  prompt: readonly PromptMessage[],
+  breakpoint: JsonObject,
+): { prompt: readonly PromptMessage[]; places: readonly number[] } {
   const marked = prompt.slice();
-  const places = new Set([endOfInstructions(prompt), startOfTurn(prompt) - 1, prompt.length - 1]);
-  for (const i of places) {
-    const message = marked[i];
-    if (message && canBeMarked(message)) marked[i] = withOptions(message, breakpoint);
-  }
-  return marked;
+  const wanted = new Set([endOfInstructions(prompt), startOfTurn(prompt) - 1, prompt.length - 1]);
+  const places = [...wanted].filter((i) => prompt[i] && canBeMarked(prompt[i]));
+  for (const i of places) marked[i] = withOptions(prompt[i]!, breakpoint);
+  return { prompt: marked, places };
 }
 
 function endOfInstructions(prompt: readonly PromptMessage[]): number {

@@ -9,9 +9,14 @@ export interface LanguageModel {
   readonly specificationVersion: "v3" | "v4";
   readonly provider: string;
   readonly modelId: string;
+  /** The URLs that the provider fetches itself, by media type. */
+  readonly supportedUrls?: SupportedUrls | PromiseLike<SupportedUrls>;
   // biome-ignore lint/suspicious/noExplicitAny: the two specifications differ in details that models/ alone looks at
   doStream(options: any): PromiseLike<{ readonly stream: ReadableStream<any> }>;
 }
+
+/** URLs by media type: `image/png`, `image/*`, `*`. */
+export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 
 /** A model, or its name: `"provider/model"`. */
 export type ModelChoice = LanguageModel | string;

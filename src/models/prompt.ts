@@ -3,8 +3,10 @@
 //   Prompt-2. A partial message goes without reasoning and references too: the provider never finished what they name.
 //   Prompt-3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended. It is
 //       frozen, because every later prompt has it.
+//   Prompt-4. So is hashing: the hash of a conversation is a chain, in which each message continues the hash of those before it.
 
 import { freezeJson } from "../base/json.ts";
+import { textDigest } from "../base/sha256.ts";
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
 import { describePrompt, inSpecShape, isMarkedMessage, isPlain, isResult } from "./specification.ts";
@@ -30,6 +32,24 @@ interface Prepared {
   isPlain: boolean;
   hasResults: boolean;
   isMarked: boolean;
+  /** The hash of the first `hashed` of them. */
+  hash: string;
+  hashed: number;
+}
+
+/** What a prompt was made of. */
+export interface PromptOrigin {
+  readonly instructions: string | undefined;
+  readonly reasoning: ReasoningKept;
+  /** The hash of the conversation, without the instructions. */
+  hash(): string;
+}
+
+const origins = new WeakMap<readonly PromptMessage[], PromptOrigin>();
+
+/** What a prompt was made of; undefined when it is none of `toPrompt`, or a copy. */
+export function originOf(prompt: readonly PromptMessage[]): PromptOrigin | undefined {
+  return origins.get(prompt);
 }
 
 const preparedOf = new WeakMap<readonly Message[], Prepared>();
@@ -46,13 +66,43 @@ export function toPrompt({ instructions, history, turn, reasoning }: PromptSourc
     hasResults: before.hasResults || recent.some(isResult),
     isMarked: before.isMarked || recent.some(isMarkedMessage),
   });
+  const { length } = before.messages;
+  origins.set(prompt, {
+    instructions: instructions || undefined,
+    reasoning,
+    hash: () => recent.reduce(continueHash, hashHistory(before, length)),
+  });
   return prompt;
+}
+
+/** Prompt-4. Of a history that has grown since, all is hashed again. */
+function hashHistory(prepared: Prepared, length: number): string {
+  if (prepared.hashed > length) return prepared.messages.slice(0, length).reduce(continueHash, "");
+  for (; prepared.hashed < length; prepared.hashed++) {
+    prepared.hash = continueHash(prepared.hash, prepared.messages[prepared.hashed]!);
+  }
+  return prepared.hash;
+}
+
+/** A message that follows the same messages again, in the next call or once its turn is closed, is not hashed again. */
+const links = new WeakMap<PromptMessage, { readonly before: string; readonly after: string }>();
+
+function continueHash(before: string, message: PromptMessage): string {
+  const known = links.get(message);
+  if (known?.before === before) return known.after;
+  const { role, content, providerOptions } = message;
+  const after = textDigest(`${before}${JSON.stringify([role, content, providerOptions])}`);
+  links.set(message, { before, after });
+  return after;
 }
 
 function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): Prepared {
   let prepared = preparedOf.get(history);
   if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
-    prepared = { reasoning, messages: [], count: 0, isPlain: true, hasResults: false, isMarked: false };
+    prepared = {
+      ...{ reasoning, messages: [], count: 0, isPlain: true, hasResults: false, isMarked: false },
+      ...{ hash: "", hashed: 0 },
+    };
     preparedOf.set(history, prepared);
   }
   const { messages } = prepared;

@@ -92,7 +92,7 @@ async function loadPackage(name: string, choice: string): Promise<Record<string,
     // The name is a value and the hints say so, or bundlers would demand every provider there is.
     return await import(/* @vite-ignore */ /* webpackIgnore: true */ name);
   } catch (error) {
-    // A package that is there but lacks one of its own is another failure: it is told as it is.
+    // A package that is there but lacks one of its own is another failure, which is passed on unchanged.
     if (!isMissing(error, name)) throw error;
     throw new BoughError("dependency_missing", `The model "${choice}" needs a package: npm install ${name}`, {
       data: { model: choice, package: name },

@@ -1,6 +1,7 @@
 // What the log's messages need before a provider takes them: JSON has no URL objects, and V3 has other shapes for files.
 // Messages that need nothing are passed on as they are.
 
+import { base64 } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { type Part, type ToolResultPart, textOf } from "../events/index.ts";
@@ -37,6 +38,11 @@ export interface PromptFacts {
 }
 
 const known = new WeakMap<readonly PromptMessage[], PromptFacts>();
+
+/** What is known of the prompt. */
+export function factsOf(prompt: readonly PromptMessage[]): PromptFacts | undefined {
+  return known.get(prompt);
+}
 
 /** Records what is known of the prompt. A copy of the prompt needs its own record. */
 export function describePrompt(prompt: readonly PromptMessage[], facts: PromptFacts): void {
@@ -157,7 +163,7 @@ function itemV3({ type: _, data, ...file }: FileLike): object {
       return {
         ...rest,
         type: `${kind}-data`,
-        data: data.data,
+        data: data.data instanceof Uint8Array ? base64(data.data) : data.data,
         mediaType,
         ...(kind === "file" && filename ? { filename } : {}),
       };

@@ -5,14 +5,21 @@
 //       signal. An aborted stream throws or ends without a finish part; the caller looks at the signal, not at the error.
 
 import { BoughError } from "../base/errors.ts";
-import { hintCache } from "./cache.ts";
-import type { ModelPart, ModelRequest, ModelStream, ToolChoice, ToolSpec } from "./port.ts";
-import { withReminders } from "./reminders.ts";
-import { forSpecification, hasResults } from "./specification.ts";
+import { renderCall } from "./call-options.ts";
+import type { ModelPart, ModelRequest, ModelStream } from "./port.ts";
+
+/** How a model is called. */
+export interface Sending {
+  readonly signal: AbortSignal;
+  /** Makes the request that is sent, right before the call: its files as the model takes them. */
+  readonly resolve?: (request: ModelRequest) => Promise<ModelRequest>;
+  /** Hears what was sent, with its files as references, and which messages were marked for the provider's cache, once the model is called. */
+  readonly onSend?: (request: ModelRequest, marks: readonly number[]) => void;
+}
 
 /** Calls the model and yields its answer part by part, without retries or checks. */
-export function streamModel(request: ModelRequest, options: { signal: AbortSignal }): ModelStream {
-  return new PartStream(request, options.signal);
+export function streamModel(request: ModelRequest, sending: Sending): ModelStream {
+  return new PartStream(request, sending);
 }
 
 type Reader = ReadableStreamDefaultReader<ModelPart>;
@@ -20,14 +27,18 @@ type Reader = ReadableStreamDefaultReader<ModelPart>;
 class PartStream implements AsyncIterableIterator<ModelPart, undefined> {
   readonly #request: ModelRequest;
   readonly #signal: AbortSignal;
+  readonly #onSend: Sending["onSend"];
+  readonly #resolve: Sending["resolve"];
   #isTaken = false;
   #isOver = false;
   #opening: Promise<Reader> | undefined;
   #reader: Reader | undefined;
 
-  constructor(request: ModelRequest, signal: AbortSignal) {
+  constructor(request: ModelRequest, { signal, onSend, resolve }: Sending) {
     this.#request = request;
     this.#signal = signal;
+    this.#onSend = onSend;
+    this.#resolve = resolve;
   }
 
   [Symbol.asyncIterator](): this {
@@ -76,58 +87,17 @@ class PartStream implements AsyncIterableIterator<ModelPart, undefined> {
   }
 
   async #call(): Promise<Reader> {
-    const { stream } = await this.#request.model.doStream(callOptions(this.#request, this.#signal));
+    const request = this.#request;
+    const resolved = this.#resolve ? await this.#resolve(request) : request;
+    const { options, marks } = renderCall(resolved);
+    options.abortSignal = this.#signal;
+    const answering = request.model.doStream(options);
+    // Files may have added messages, and what is told is the request before.
+    this.#onSend?.(request, resolved === request ? marks : renderCall(request).marks);
+    const { stream } = await answering;
     return (stream as ReadableStream<ModelPart>).getReader();
   }
 }
 
-/** No reader is left that could be told why a stream failed to close. */
+/** No reader is left that could get the error of a stream that failed to close. */
 function ignore(): void {}
-
-/** The settings that have the specification's own names. Other settings are not passed on. */
-const sameNamed = [
-  "temperature",
-  "topP",
-  "topK",
-  "maxOutputTokens",
-  "presencePenalty",
-  "frequencyPenalty",
-  "seed",
-  "headers",
-] as const;
-
-function callOptions(request: ModelRequest, abortSignal: AbortSignal): Record<string, unknown> {
-  const { model, toolChoice, settings, responseSchema } = request;
-  const { prompt, tools, providerOptions } = hintCache(request, {
-    prompt: forSpecification(request.prompt, model),
-    tools: request.tools,
-    ...(settings.providerOptions !== undefined && { providerOptions: settings.providerOptions }),
-  });
-  const options: Record<string, unknown> = { prompt: withReminders(prompt, request), abortSignal };
-  if (providerOptions !== undefined) options.providerOptions = providerOptions;
-  for (const key of sameNamed) if (settings[key] !== undefined) options[key] = settings[key];
-  if (settings.stop) options.stopSequences = settings.stop;
-  if (settings.reasoning && model.specificationVersion === "v4") options.reasoning = settings.reasoning;
-  if (responseSchema) options.responseFormat = { type: "json", schema: responseSchema };
-  if (tools.length > 0) {
-    options.tools = tools;
-    // Providers refuse a choice among no tools.
-    if (toolChoice) options.toolChoice = specChoice(toolChoice);
-  } else if (hasResults(request.prompt)) {
-    options.tools = [standIn];
-    options.toolChoice = specChoice("none");
-  }
-  return options;
-}
-
-/** Some providers refuse a conversation that has calls in it when no tool is named; this one can't be called. */
-const standIn: ToolSpec = {
-  type: "function",
-  name: "unavailable",
-  description: "Tools can no longer be called.",
-  inputSchema: { type: "object", properties: {} },
-};
-
-function specChoice(choice: ToolChoice): Record<string, string> {
-  return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
-}

@@ -14,6 +14,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return collect((key) => (a[key] === undefined && b[key] === undefined ? undefined : (a[key] ?? 0) + (b[key] ?? 0)));
 }
 
+/** All tokens of a usage together. */
+export function tokensOf({ totalTokens, inputTokens = 0, outputTokens = 0 }: Usage): number {
+  return totalTokens ?? inputTokens + outputTokens;
+}
+
 /** The flat numbers of the specification's nested usage. */
 export function flatUsage(usage: unknown): Usage {
   const { inputTokens, outputTokens } = (usage ?? {}) as Record<string, unknown>;

@@ -24,7 +24,9 @@ import {
   settleOverlays,
   unclosedMessages,
 } from "./overlay.ts";
+import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
 import { mergeRequests } from "./request.ts";
+import { spend, sumUsage } from "./spent.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchHeader,
@@ -53,12 +55,20 @@ export function fold(view: BranchView, fact: Fact | UnknownFact): void {
     });
   }
   // A kind this version does not know, of a newer log or a newer server, moves the position and nothing else.
-  if (Object.hasOwn(folds, fact.type)) folds[fact.type as FactType](view, fact as never);
+  if (isKnown(fact)) foldKnown(view, fact);
   view.seq = fact.seq;
   view.updatedAt = fact.at;
 }
 
 /** What each kind of fact does to the view. The type makes a missing kind an error. */
+function isKnown(fact: Fact | UnknownFact): fact is Fact {
+  return Object.hasOwn(folds, fact.type);
+}
+
+function foldKnown<Type extends FactType>(view: BranchView, fact: Fact<Type>): void {
+  folds[fact.type](view, fact);
+}
+
 const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "branch.created"(view, fact) {
     view.createdAt = fact.at;
@@ -70,9 +80,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "branch.reverted": foldReverted,
   "turn.started"(view, fact) {
+    if (view.open) spend(view, view.open);
     if (view.open) endTurn(view, view.open, interrupted(view, fact, "superseded"));
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
     if (fact.by ?? fact.metadata ?? fact.request) view.open = { ...view.open, ...askedOf(fact) };
+    if (fact.inputs) dropFromQueue(view, fact.inputs);
   },
   "turn.resumed"(view, fact) {
     growing(view, fact).runs.push(runOf(fact));
@@ -80,7 +92,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   },
   "message.added"(view, fact) {
     growing(view, fact).messages.push(messageOf(fact));
-    if (fact.usage) noteContext(view, fact.usage, countLedger(view) + view.open!.messages.length);
+    if (fact.prompt) noteTexts(view, fact);
+    if (fact.inputId) dropFromQueue(view, [fact.inputId]);
+    if (!fact.usage) return;
+    noteContext(view, fact.usage, countLedger(view) + view.open!.messages.length);
+    view.open = { ...view.open!, used: sumUsage(view.open!.used ?? {}, fact.usage) };
   },
   "tool.returned"(view, fact) {
     addResult(growing(view, fact).messages, fact);
@@ -91,7 +107,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "tool.started": nothing,
   "task.started": nothing,
   "task.ended": nothing,
+  "content.attached": nothing,
   "interrupt.requested": nothing,
+  "input.queued": foldQueued,
+  "input.edited": foldEdited,
+  "input.withdrawn": (view, { inputId }) => dropFromQueue(view, [inputId]),
   "state.changed"(view, fact) {
     const { turnId, set, seq } = fact;
     view.lastState = seq;
@@ -99,7 +119,9 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     else Object.assign(growing(view, { ...fact, turnId }).set, set);
   },
   "turn.staged"(view, fact) {
-    view.staged.push({ ...takeTurn(view, fact), outcome: outcomeOf(fact) });
+    const turn = takeTurn(view, fact);
+    view.staged.push({ ...turn, outcome: outcomeOf(fact) });
+    spend(view, turn, fact.usage);
     forgetInteractions(view, fact.turnId);
     if (fact.context) noteContext(view, fact.context, countLedger(view) + unclosedMessages(view).length);
   },
@@ -107,13 +129,17 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     const { at, seq: to } = fact;
     const turn = takeTurn(view, fact);
     if (view.staged.length > 0) closeBefore(view, turn, { at, to, status: "committed" });
+    // One that was staged has been counted then.
+    if (!turn.outcome) spend(view, turn, fact.usage);
     close(view, turn, { at, to, status: "committed", outcome: outcomeOf(fact) });
     if (fact.context) noteContext(view, fact.context, countLedger(view));
   },
   "turn.ended"(view, fact) {
     const { at, seq: to, status } = fact;
     const error = fact.error && { error: fact.error as JsonObject };
-    endTurn(view, takeTurn(view, fact), { at, to, status, outcome: { ...outcomeOf(fact), ...error } });
+    const turn = takeTurn(view, fact);
+    spend(view, turn, fact.usage);
+    endTurn(view, turn, { at, to, status, outcome: { ...outcomeOf(fact), ...error } });
   },
   "turn.discarded"(view, fact) {
     takeTurn(view, fact);
@@ -144,12 +170,15 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
   view.interactions = [];
+  // They were sent to the parent, which takes them.
+  view.queue = [];
   cutOverlays(view);
   setOverlays(view, fact, overlays);
   if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
   view.lastCut = fact.seq;
   view.lastState = fact.seq;
   view.context = null;
+  view.usage = {};
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
 }
@@ -267,7 +296,7 @@ function notOpen(view: BranchView, fact: { turnId: string; seq: number; type: st
   );
 }
 
-/** The fact's turn, to be added to in place: whoever hands a view out copies its unclosed turns (view.ts, copyTurn). */
+/** The fact's turn, to be added to in place: code that hands a view out copies its unclosed turns (view.ts, copyTurn). */
 function growing(view: BranchView, fact: { turnId: string; seq: number; type: string }) {
   return openTurnOf(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
 }
@@ -297,14 +326,31 @@ function noteContext(
   if (inputTokens !== undefined) view.context = { tokens: inputTokens + outputTokens, upTo };
 }
 
+/** How many texts a view knows; one that has not been used for so long is kept again. */
+const mostTexts = 64;
+
+/** Texts that come with a reply are known from then on; those that it uses again, after a while, stay known. */
+function noteTexts(view: BranchView, { prompt, seq }: Fact<"message.added">): void {
+  const { system, tools, settings, texts: added = {} } = prompt!;
+  const old = view.texts.slice(0, -mostTexts / 2).filter(({ sha }) => [system, tools, settings].includes(sha));
+  const fresh = Object.keys(added).map((sha) => ({ sha, seq }));
+  if (old.length + fresh.length === 0) return;
+  const rest = view.texts.filter((text) => !old.includes(text) && !Object.hasOwn(added, text.sha));
+  view.texts = [...rest, ...old.filter(({ sha }) => !Object.hasOwn(added, sha)), ...fresh].slice(-mostTexts);
+}
+
 /** The message that a fact adds. */
 export function messageOf(fact: Draft<"message.added">): Message {
-  const { id, at, turnId, role, content, partial, providerOptions } = fact;
-  const message = { id, role, content, createdAt: at, turnId };
-  if (!partial && !providerOptions) return Object.freeze(message as Message);
-  const optional = { ...(partial && { partial }), ...(providerOptions && { providerOptions }) };
-  return Object.freeze({ ...message, ...optional } as Message);
+  const { id, at, turnId, role, content, partial, providerOptions, source, inputId } = fact;
+  const message: Mutable<Message> = { id, role, content: content as Message["content"], createdAt: at, turnId };
+  if (partial) message.partial = partial;
+  if (providerOptions) message.providerOptions = providerOptions;
+  if (source && source !== "user") message.source = source;
+  if (inputId) message.inputId = inputId;
+  return Object.freeze(message);
 }
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {
   const run: { runId?: string; agentId?: string; startedAt?: number } = {};
@@ -329,11 +375,12 @@ function resumedWith(turn: OpenTurn, { metadata, request: anew }: Fact<"turn.res
 }
 
 function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">): TurnOutcome {
-  const { reason, iterations, usage } = fact;
-  const outcome: { -readonly [Key in keyof TurnOutcome]: TurnOutcome[Key] } = {};
+  const { reason, iterations, usage, children } = fact;
+  const outcome: Mutable<TurnOutcome> = {};
   if (reason !== undefined) outcome.reason = reason;
   if (iterations !== undefined) outcome.iterations = iterations;
   if (usage !== undefined) outcome.usage = usage as JsonObject;
+  if (children !== undefined) outcome.children = children as JsonObject;
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 // What listings show of a branch without reading its log: a few keys of its row, patched together with the facts.
 
 import type { JsonObject } from "../base/json.ts";
+import type { AnyDraft } from "../events/codec.ts";
 import type { Draft, Fact, Ownership, UnknownFact } from "../events/index.ts";
 import { fold } from "./fold.ts";
 import { addToLedger, countShown, isHard } from "./overlay.ts";
@@ -20,9 +21,13 @@ export interface RowHeader extends Ownership {
   readonly turn?: string;
   /** The interactions that wait for an answer; absent when none does. */
   readonly asks?: readonly string[];
+  /** How many inputs wait for a turn; absent when none does. */
+  readonly queued?: number;
   readonly fork?: { readonly messageId?: string; readonly messages: number };
   /** The id of the branch's first own fact: tells it from another branch that had its id before. */
   readonly born?: string;
+  /** What the branch's own closed turns used; absent when nothing. */
+  readonly usage?: JsonObject;
   /** Who staged the complete turns that wait to be saved, if any do. */
   readonly stagedBy?: string;
   /** The branch-scoped state, without that of unclosed turns, or the length of its JSON where that is too long for a row. */
@@ -60,6 +65,8 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   if (facts.some(isAboutQuestions) || after.interactions.length !== view.interactions.length) {
     patch.asks = asksOf(after);
   }
+  if (after.usage !== view.usage) patch.usage = after.usage;
+  if (after.queue !== view.queue) patch.queued = after.queue.length || null;
   if (after.state !== view.state) patch.state = shownState(after.state);
   return { view, seq: view.seq, after, rewrites, patch };
 }
@@ -73,7 +80,7 @@ export function foldNext(view: BranchView, fact: Fact | UnknownFact): void {
 
 /** Whether the fact changes more than it adds. */
 function rewritesHistory(view: BranchView, { type }: Fact | UnknownFact): boolean {
-  if (type.startsWith("history.") || type === "branch.reverted") return true;
+  if (type.startsWith("history.") || type === "branch.reverted" || type === "branch.forked") return true;
   return type === "turn.discarded" && (view.overlays.length > 0 || view.cleared.length > 0);
 }
 
@@ -95,8 +102,13 @@ export function adopt({ view, after, rewrites }: Ahead): void {
   const { messages, skipped, shown, window, turns, skippedTurns } = view;
   Object.assign(view, after);
   if (rewrites) return;
-  // Only what is new is in `after`: the view goes on with its own arrays.
-  Object.assign(view, { messages, skipped, shown, window, turns, skippedTurns });
+  // Only what is new is in `after`: the view goes on with its own arrays. Hot in every append.
+  view.messages = messages;
+  view.skipped = skipped;
+  view.shown = shown;
+  view.window = window;
+  view.turns = turns;
+  view.skippedTurns = skippedTurns;
   addToLedger(view, after.messages);
   for (const turn of after.turns) turns.push(turn);
 }
@@ -116,9 +128,14 @@ export function shownState(state: JsonObject): JsonObject | number | null {
   return length <= longestState ? state : length;
 }
 
-/** Whether the fact opens or closes an interaction: its patch has to be decided on the newest view. */
-export function isAboutQuestions({ type }: { readonly type: string }): boolean {
+/** Whether the fact opens or closes an interaction. */
+function isAboutQuestions({ type }: { readonly type: string }): boolean {
   return type === "interaction.opened" || type === "interaction.answered" || type === "interaction.expired";
+}
+
+/** Whether a draft's patch has to be decided on the newest view: others answer and queue meanwhile. */
+export function needsNewest(draft: AnyDraft): boolean {
+  return isAboutQuestions(draft) || (draft.type === "message.added" && draft.inputId !== undefined);
 }
 
 function asksOf({ interactions }: BranchView): string[] | null {

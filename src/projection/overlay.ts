@@ -2,7 +2,7 @@
 // ever; messages of the open turn count on behind those of closed turns. An overlay shows a range of positions as
 // something else: a soft one to models, a hard one to people as well. The ledger itself never changes.
 //
-//   Overlay-1. Ranges in force are nested or disjoint. A fact that would cut another range, or change nothing that anybody
+//   Overlay-1. Ranges in force are nested or disjoint. A fact that would cut another range, or change nothing that models or people
 //              sees, is refused.
 //   Overlay-2. No range ends between a call and its results: a range that would is widened.
 //   Overlay-3. What is visible of a range: its replacements, then its kept messages. Nothing before the range changes.
@@ -371,7 +371,7 @@ function toOverlay(view: BranchView, record: OverlayRecord, since: number): Over
   });
 }
 
-/** The positions that stay word for word, a call never without its results. */
+/** The positions that stay verbatim, a call never without its results. */
 function keepPairs(view: BranchView, { from, to, keep = [] }: OverlayRecord): number[] {
   const positions = new Set(keep);
   for (const position of keep) {

@@ -6,4 +6,7 @@ export const pinsKey = "@pins";
 /** How often automatic compaction failed in a row. */
 const failuresKey = "@compaction";
 
-export const reservedState: ReadonlySet<string> = new Set([pinsKey, failuresKey]);
+/** How many bytes of files a call may carry, after a provider has refused more. */
+const fileBudgetKey = "@file-budget";
+
+export const reservedState: ReadonlySet<string> = new Set([pinsKey, failuresKey, fileBudgetKey]);

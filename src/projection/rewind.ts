@@ -28,10 +28,12 @@ export function rewind(view: BranchView, seq: number): BranchView | undefined {
     overlays: [],
     cleared: [],
     context: null,
+    texts: view.texts.filter((text) => text.seq <= at),
     turns: view.turns.slice(0, kept),
     staged: [],
     open: null,
     interactions: [],
+    queue: [],
   };
 }
 

@@ -18,8 +18,8 @@ export interface Sealed {
 
 type Rest = Omit<
   BranchView,
-  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions"
->;
+  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions" | "queue"
+> & { readonly queue?: BranchView["queue"] };
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -69,7 +69,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue } = view;
   return {
     seq,
     createdAt,
@@ -83,6 +83,9 @@ function restOf(view: BranchView): Rest {
     lastCut,
     lastState,
     context,
+    texts,
+    usage,
+    ...(queue.length > 0 && { queue }),
   };
 }
 
@@ -117,7 +120,8 @@ export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
     if (head?.format !== 2 || !Array.isArray(head.before) || !head.rest) return undefined;
-    for (const settled of [head.turns, head.rest.state, head.rest.overlays, head.rest.cleared]) freezeJson(settled);
+    const { state, overlays, cleared, queue = [] } = head.rest;
+    for (const settled of [head.turns, state, overlays, cleared, queue]) freezeJson(settled);
     return head;
   } catch {
     return undefined;

@@ -26,7 +26,7 @@ export function addResult(messages: Message[], fact: Fact<"tool.returned">): voi
 
 /**
  * The messages with a "not executed" result for every call that has none. The same whatever left the call unanswered and
- * whenever it is told, so that every reader of the log finds the same words.
+ * always the same, so that every reader of the log gets the same words.
  */
 export function answerDangling(messages: readonly Message[]): Message[] {
   return messages.some(hasCalls) ? answerCalls(messages) : messages.slice();
@@ -53,7 +53,7 @@ function hasCalls({ role, content }: Message): boolean {
   return role === "assistant" && typeof content !== "string" && content.some((part) => part.type === "tool-call");
 }
 
-/** A call that was under way may have taken effect: a model that is told otherwise would do it again. */
+/** A call that was under way may have taken effect: a model that believes otherwise would do it again. */
 const notExecuted = "Not executed, or not to its end: the turn was closed before this call had a result.";
 
 const notExecutedOutput = Object.freeze({ type: "error-text", value: notExecuted });

@@ -1,7 +1,7 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Interaction, Message, Ownership, TurnRequest } from "../events/index.ts";
+import type { Interaction, Message, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
 
 /** How a closed turn ended. */
 export type TurnStatus = "committed" | "interrupted" | "failed";
@@ -18,6 +18,8 @@ export interface TurnOutcome {
   readonly reason?: string;
   readonly iterations?: number;
   readonly usage?: JsonObject;
+  /** What its children used. */
+  readonly children?: JsonObject;
   readonly error?: JsonObject;
 }
 
@@ -45,6 +47,8 @@ export interface OpenTurn {
   /** How it was asked, with what later runs said anew. */
   readonly request?: TurnRequest;
   readonly messages: readonly Message[];
+  /** What its replies used so far, as far as they say so. */
+  readonly used?: JsonObject;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
   /** How it completed; present once it waits to be saved. */
@@ -67,7 +71,7 @@ export interface Overlay {
   readonly to: number;
   readonly first: string;
   readonly last: string;
-  /** What stays word for word, by position. */
+  /** What stays verbatim, by position. */
   readonly kept: readonly { readonly at: number; readonly message: Message }[];
   readonly replacements: readonly Message[];
   /** The fact that put it in force: its own, or one that brought it back. */
@@ -83,6 +87,12 @@ export interface Cleared {
   readonly seq: number;
   readonly at: number;
   readonly callIds: readonly string[];
+}
+
+/** A text behind the hashes of replies, and the fact that has it. */
+export interface KeptText {
+  readonly sha: string;
+  readonly seq: number;
 }
 
 /** Thrown where a view that holds only what a model sees would need more. */
@@ -106,7 +116,7 @@ export interface ForkFact {
   readonly messages: number;
 }
 
-/** Owned by whoever folds into it; of what it holds, only unclosed turns are added to in place. */
+/** The projection of a branch's log. The code that folds owns it; only unclosed turns are changed in place. */
 export interface BranchView {
   seq: number;
   createdAt: number;
@@ -124,12 +134,16 @@ export interface BranchView {
   cleared: readonly Cleared[];
   /** The newest fact that changed what is compacted or cleared; 0 when none did. */
   lastOverlay: number;
-  /** The newest fact that took something away, which can't be told from the view: a revert, a fork, a discarded turn; or 0. */
+  /** The newest fact that removed something that the view no longer shows: a revert, a fork, a discarded turn; or 0. */
   lastCut: number;
   /** The newest fact that may have changed the state, of the branch or of an open turn; 0 when none did. */
   lastState: number;
   /** The size of the context in tokens as a model last reported it, and how many messages it was about. */
   context: { readonly tokens: number; readonly upTo: number } | null;
+  /** The texts that replies were made from and that later ones need not keep again: the latest, those used last at the end. */
+  texts: readonly KeptText[];
+  /** What the branch's own closed turns used; that of their children is on the children's branches. */
+  usage: JsonObject;
   turns: TurnRecord[];
   /** How many of the oldest turns are not held. */
   skippedTurns: number;
@@ -140,6 +154,8 @@ export interface BranchView {
   state: JsonObject;
   /** Those that wait for an answer, oldest first. */
   interactions: Interaction[];
+  /** Inputs that wait for a turn, oldest first. */
+  queue: readonly QueuedInput[];
 }
 
 /** The view of a branch without facts. */
@@ -161,12 +177,15 @@ export function emptyView(): BranchView {
     lastCut: 0,
     lastState: 0,
     context: null,
+    texts: [],
+    usage: {},
     turns: [],
     skippedTurns: 0,
     staged: [],
     open: null,
     state: {},
     interactions: [],
+    queue: [],
   };
 }
 

@@ -4,17 +4,24 @@ import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Redact } from "../base/redact.ts";
-import type { AgentStamp, NewMessage, OwnEventTable, Part, RunIdentity, TurnRequest } from "../events/index.ts";
+import type { InputPart } from "../events/files.ts";
+import type { AgentStamp, OwnEventTable, RunIdentity, TurnRequest } from "../events/index.ts";
 import type { Hub } from "../live/index.ts";
 import type { Middleware, Pipeline } from "../middleware/index.ts";
 import type { LanguageModel, ModelChoice, ModelSettings, RetryPolicy, ToolChoice, ToolSpec } from "../models/index.ts";
+import type { InputMessage } from "../sessions/files.ts";
 import type { Branch, Retention } from "../sessions/index.ts";
 import type { Tool, ToolSet } from "../tools/index.ts";
+import type { AudioOptions } from "./audio/options.ts";
 import type { CompactionPlan, RunCompaction } from "./compaction/options.ts";
+import type { FilePlan } from "./files/options.ts";
 import type { OutputChoice, OutputPlan } from "./structured-output/plan.ts";
 
-/** The input of a turn: a string, the parts of one message, or messages. Omit it to resume the open turn. */
-export type RunInput = string | readonly Part[] | readonly NewMessage[];
+/**
+ * The input of a turn: a string, the parts of one message, or messages. Files may hold their bytes in any form. Omit it to
+ * resume the open turn.
+ */
+export type RunInput = string | readonly InputPart[] | readonly InputMessage[];
 
 /** Bounds of a run. */
 export interface Limits {
@@ -26,11 +33,15 @@ export interface Limits {
   readonly calls: number;
   /** How long a question can be answered (default: no limit). It ends at the interaction's `expiresAt`. */
   readonly answerMs?: number;
-  /** How long a turn may take, including waits (default: no limit). */
+  /** How long a turn may take with its children, including waits (default: no limit). */
   readonly turnMs?: number;
+  /** Tokens of a turn with its children (default: no limit). It ends at the first model call past the limit. */
+  readonly tokens?: number;
+  /** How many agents deep a run may start others (default 3); 0 lets it start none. */
+  readonly maxDepth: number;
 }
 
-export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128 };
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128, maxDepth: 3 };
 
 /** Overrides of the agent's options for one run. */
 export interface RunConfig extends ModelSettings {
@@ -72,6 +83,8 @@ export interface RunOptions<Output extends OutputChoice = OutputChoice, Context 
   /** A loaded branch, instead of ids. */
   readonly branch?: Pick<Branch, "sessionId" | "id">;
   readonly config?: RunConfig;
+  /** Whether iterating the run also shows the events of its children ("tree", the default), or only its own. */
+  readonly events?: "own" | "tree";
   /** Interrupts the run. */
   readonly signal?: AbortSignal;
   /** The schema of the answer; the result's `output` is the validated object. */
@@ -120,6 +133,9 @@ export interface AgentSettings {
   /** Whether prompts carry hints for the provider's cache. */
   readonly promptCaching: boolean;
   readonly compaction: CompactionPlan;
+  /** How files are sent. */
+  readonly files: FilePlan;
+  readonly audio: AudioOptions;
   readonly durable?: Durable & { readonly retention: Retention };
   readonly leaseMs: number;
   readonly tasks: Tasks;
@@ -140,7 +156,7 @@ export interface RunPlan extends AgentSettings {
   readonly model: LanguageModel;
   readonly instructions?: string;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** What the model is told of them, and of those that take the output. */
+  /** The tools as the model sees them, including those that take the output. */
   readonly toolSpecs: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly pipeline: Pipeline;
@@ -153,6 +169,8 @@ export interface RunPlan extends AgentSettings {
   readonly settings: ModelSettings;
   readonly output?: OutputPlan;
   readonly questions?: "wait" | "park" | "deny";
+  /** The permission mode that children may not loosen, where the agent or the run says one. */
+  readonly permissionBound?: "ask" | "allow" | "deny";
   /** The caller's own options, which a resumed turn records again. */
   readonly request?: TurnRequest;
   /** How the turn is asked: what it kept, with the caller's own over it. A new turn records it. */
@@ -166,10 +184,12 @@ export interface RunPlan extends AgentSettings {
 }
 
 /** The messages an input stands for; none for a list without messages, which resumes, as no input does. */
-export function messagesOf(input: RunInput): readonly NewMessage[] | undefined {
+export function messagesOf(input: RunInput): readonly InputMessage[] | undefined {
   if (typeof input !== "string" && !Array.isArray(input)) throw badInput();
   if (typeof input !== "string" && input.length === 0) return undefined;
-  const messages = isMessages(input) ? input : [{ role: "user", content: input as string | readonly Part[] } as const];
+  const messages = isMessages(input)
+    ? input
+    : [{ role: "user", content: input as string | readonly InputPart[] } as const];
   for (const { content } of messages) {
     if (typeof content !== "string" && !Array.isArray(content)) throw badInput();
     // No provider takes a message that says nothing.
@@ -179,7 +199,7 @@ export function messagesOf(input: RunInput): readonly NewMessage[] | undefined {
   return messages;
 }
 
-function isMessages(input: RunInput): input is readonly NewMessage[] {
+function isMessages(input: RunInput): input is readonly InputMessage[] {
   return typeof input !== "string" && input.every(isObject) && "role" in input[0]!;
 }
 

@@ -3,7 +3,7 @@ import type { AgentStamp, BoughEvent, Fact } from "../events/index.ts";
 import { ownEventTable } from "../events/present-own.ts";
 import { eventMailbox, Hub } from "../live/index.ts";
 import { manualClock } from "../testing/clock.ts";
-import { stampBelow } from "./children.ts";
+import { stampBelow } from "./children/port.ts";
 import { Emitter } from "./emit.ts";
 
 const boss = { name: "boss", chain: ["boss"], depth: 0 };

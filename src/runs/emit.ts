@@ -6,11 +6,13 @@
 //   Emit-3. run-end is the last live event: work that was abandoned shows nothing any more. Facts still come through.
 //   Emit-4. What a child run emits also reaches the readers of the run that started it, with the child's own address. Other
 //       processes see it through the child's own sender.
+//   Emit-5. A child's questions are the exception: their mirrors are questions of the parent itself.
 
 import type { Clock } from "../base/clock.ts";
 import type { Mailbox } from "../base/mailbox.ts";
 import { hexOf } from "../base/trace.ts";
 import {
+  type AgentStamp,
   type BoughEvent,
   type Fact,
   keptEvent,
@@ -43,12 +45,14 @@ export interface EmitterOptions {
   readonly routing: Routing;
   /** The emitter of the run that started this one (Emit-4). */
   readonly parent?: Emitter | undefined;
+  /** Whether the run's reader gets the run's own events only. */
+  readonly ownOnly?: boolean | undefined;
 }
 
 export class Emitter {
   readonly #mailbox: Mailbox<BoughEvent>;
   readonly #hub: Hub;
-  /** The event types of the program: whoever iterates the run sees them under their own names. */
+  /** The event types of the program: an iteration of the run shows them under their own names. */
   readonly #events: OwnEventTable;
   readonly #clock: Clock;
   #routing: Routing & { turnId?: string };
@@ -60,12 +64,14 @@ export class Emitter {
   #sender: LiveSender | undefined;
   /** The emitter of the run that started this one. */
   readonly #parent: Emitter | undefined;
+  readonly #ownOnly: boolean;
 
   constructor(options: EmitterOptions) {
     this.#events = options.events;
     this.#mailbox = options.mailbox;
     this.#hub = options.hub;
     this.#parent = options.parent;
+    this.#ownOnly = options.ownOnly === true;
     this.#clock = options.clock;
     this.#routing = options.routing;
   }
@@ -75,9 +81,9 @@ export class Emitter {
     this.#sender = sender;
   }
 
-  /** The turn is known: from here on events carry its id, and its trace. */
-  enterTurn(turnId: string): void {
-    this.#routing = { ...this.#routing, turnId };
+  /** The turn is known, and with it the agents that it works for: from here on events carry its id, and its trace. */
+  enterTurn(turnId: string, agent: AgentStamp): void {
+    this.#routing = { ...this.#routing, turnId, agent };
     if (this.isHeard) this.#trace();
   }
 
@@ -115,7 +121,8 @@ export class Emitter {
   live(draft: LiveDraft, span?: Span): void {
     if (this.#isOver || !this.isHeard) return;
     const at = this.#clock.now();
-    const next = "text" in draft ? this.#nextDelta(draft, at, span) : undefined;
+    const isDelta = "text" in draft && "messageId" in draft;
+    const next = isDelta ? this.#nextDelta(draft, at, span) : undefined;
     if (next) {
       this.#send(next);
       return;
@@ -123,14 +130,19 @@ export class Emitter {
     const routing = span ? { ...this.#routing, ...span } : this.#routing;
     const event = liveEvent(draft, { ...routing, at });
     // Its own, because it is what the next ones are made of.
-    this.#delta = "text" in draft ? { event: { ...event }, span } : undefined;
+    this.#delta = isDelta ? { event: { ...event }, span } : undefined;
     this.#send(event);
   }
 
   /** A delta like the one before it, but for its text: there are thousands, and copying one is cheaper than making it. */
-  #nextDelta(draft: Extract<LiveDraft, { text: string }>, at: number, span: Span | undefined): LiveEvent | undefined {
+  #nextDelta(
+    draft: Extract<LiveDraft, { text: string; messageId: string }>,
+    at: number,
+    span: Span | undefined,
+  ): LiveEvent | undefined {
     const { event, span: before } = this.#delta ?? {};
-    if (event?.type !== draft.type || event.messageId !== draft.messageId || before !== span) return undefined;
+    if (event?.type !== draft.type || before !== span) return undefined;
+    if (!("messageId" in event) || event.messageId !== draft.messageId) return undefined;
     if ("callId" in draft && (!("callId" in event) || event.callId !== draft.callId)) return undefined;
     return { ...event, at, text: draft.text } as LiveEvent;
   }
@@ -152,8 +164,14 @@ export class Emitter {
     }
   }
 
+  /** Shows facts of a child that another process runs (Emit-4). */
+  relay(facts: readonly (Fact | UnknownFact)[], routing: Routing): void {
+    if (!this.isHeard) return;
+    for (const fact of facts) this.#pass(keptEvent(fact, routing), []);
+  }
+
   #send(event: BoughEvent): void {
-    // Emit-3: a task that ends later is told to subscribers only.
+    // Emit-3: a task that ends later is shown to subscribers only.
     if (!this.#isOver || event.type === "run-end") this.#mailbox.push(presentOwn(this.#events, event));
     if (this.#hub.isHeard) this.#hub.publish(event);
     // Kept until it is sent.
@@ -163,8 +181,10 @@ export class Emitter {
 
   /** Emit-4. `told` are the hubs that have the event: an agent that starts itself has one for all its runs. */
   #pass(event: BoughEvent, told: Hub[]): void {
+    // Emit-5.
+    if (event.type.startsWith("interaction.")) return;
     // Emit-3: nothing after this run's own end. Each reader gets its own: what one does to it is seen by no other.
-    if (!this.#isOver) this.#mailbox.push({ ...event });
+    if (!this.#isOver && !this.#ownOnly) this.#mailbox.push({ ...event });
     if (this.#hub.isHeard && !told.includes(this.#hub)) this.#hub.publish(event);
     if (this.#parent) this.#parent.#pass(event, [...told, this.#hub]);
   }

@@ -2,11 +2,12 @@
 
 import { alarm } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
-import type { NewMessage } from "../events/index.ts";
 import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
-import type { ParentRun, SpawnChild } from "./children.ts";
+import type { InputMessage } from "../sessions/files.ts";
+import { speakAnswer } from "./audio/speak.ts";
+import type { ChildHost, ChildOpening, ParentRun } from "./children/port.ts";
 import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
 import { ended, Interrupted, Lost } from "./endings.ts";
@@ -21,31 +22,39 @@ export interface Execution {
   readonly settings: AgentSettings;
   readonly planFor: OpenRequest["planFor"];
   readonly ref: BranchRef;
-  readonly input: readonly NewMessage[] | undefined;
+  readonly input: readonly InputMessage[] | undefined;
+  /** How the branch is taken, if it is not begun or resumed at any rate (OpenRequest). */
+  readonly takes?: OpenRequest["takes"];
   readonly control: RunControl;
   /** The run that this one is a child of. */
   readonly parent?: ParentRun | undefined;
-  /** Starts children for calls of this run. */
-  readonly spawnChild?: SpawnChild | undefined;
+  /** Whether the run's reader gets its own events only. */
+  readonly ownOnly?: boolean;
+  /** How the turn begins, if the run that this one works for says so. */
+  readonly opening?: ChildOpening | undefined;
+  /** Finds the agents that calls of this run spawn. */
+  readonly host: ChildHost;
+  /** Called when the run has closed its turn and inputs wait on the branch. */
+  readonly onQueue?: ((ref: BranchRef) => void) | undefined;
 }
 
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, settings, planFor, ref, input, control, parent } = execution;
+  const { context, settings, planFor, ref, input, takes, control, parent, opening, ownOnly, onQueue } = execution;
   const { controller, runId, mailbox } = control;
   const { stamp: agent, hub, clock, leaseMs, events } = settings;
   const routing = { ...ref, runId, agent };
-  const emitter = new Emitter({ mailbox, hub, clock, events, routing, parent: parent?.emitter });
+  const emitter = new Emitter({ mailbox, hub, clock, events, routing, parent: parent?.emitter, ownOnly });
   let sender: LiveSender | undefined;
   let isAwaited = true;
   try {
     const stamp = { runId, agentId: agent.id, leaseMs };
     const request = { context, ref, ...stamp, emitter, signal: controller.signal, planFor };
-    const opened = await beginOrResume({ ...request, input });
+    const opened = await beginOrResume({ ...request, input, opening, takes });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
     if (sender) emitter.sendTo(sender);
     const { turnId } = opened.held;
-    emitter.enterTurn(turnId);
+    emitter.enterTurn(turnId, opened.plan.stamp);
     control.begun({ ...ref, turnId });
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
     const first = await work(execution, opened, emitter);
@@ -60,12 +69,21 @@ export async function execute(execution: Execution): Promise<RunResult> {
     const { status, reason, error } = result;
     const failure = error && { error: errorOf(error) };
     emitter.end({ type: "run-end", status, ...(reason !== undefined && { reason }), ...failure });
+    if (onQueue && (await hasQueue(context, ref, result))) onQueue(ref);
     return result;
   } finally {
     sender?.close();
     // Whatever still waits in this run's name stops waiting; mostly there is nothing, and to say so costs as much as a fact.
     if (isAwaited) controller.abort(ended);
   }
+}
+
+/** Whether inputs wait for the next turn. A completed turn was closed on the newest view, so that need not be loaded. */
+async function hasQueue({ views }: Context, ref: BranchRef, { status }: RunResult): Promise<boolean> {
+  if (status === "parked") return false;
+  const closed = status === "completed" ? views.cachedToAppend(ref)?.view : undefined;
+  const view = closed ?? (await views.loadForRun(ref).catch(() => undefined))?.view;
+  return view !== undefined && view.queue.length > 0;
 }
 
 /** Parked for questions that all have their answers by now. */
@@ -85,18 +103,29 @@ interface Worked {
 }
 
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
-  const { context, control, spawnChild } = execution;
+  const { context, control, host, parent } = execution;
   const { plan } = opened;
   const { signal } = control.controller;
   opened.state.begin();
-  const isListenedTo = () => control.isIterated() || plan.hub.isHeard;
+  const isListenedTo = () => control.isIterated() || plan.hub.isHeard || parent?.isListenedTo() === true;
   const abort = (reason: unknown) => control.controller.abort(reason);
-  const turn = new ActiveTurn({ ...opened, context, emitter, signal, isListenedTo, abort, spawnChild });
+  const turn = new ActiveTurn({
+    ...opened,
+    context,
+    emitter,
+    signal,
+    isListenedTo,
+    abort,
+    host,
+    parent,
+    onChild: control.child,
+  });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
-  if (turnMs !== undefined) void limitTime(turn, control.controller, turnMs);
+  if (turnMs !== undefined) void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
     const result = await toItsEnd(turn, opened);
+    if (plan.audio.speak) await speakAnswer(turn, result);
     return { result, isAwaited: turn.hasGivenSignal || turnMs !== undefined };
   } finally {
     turn.isOver = true;
@@ -109,7 +138,10 @@ async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn): Promise<RunR
   try {
     if (signal.aborted) throw signal.reason;
     if (refusal) throw refusal.cause;
-    return await complete(turn, await loop(turn));
+    for (let again = false; ; again = true) {
+      const result = await complete(turn, await loop(turn, { again }));
+      if (result) return result;
+    }
   } catch (error) {
     return await endSafely(turn, signal.aborted ? signal.reason : error);
   }
@@ -156,8 +188,19 @@ function keepHeld(turn: ActiveTurn, controller: AbortController): () => void {
   return () => cancel();
 }
 
-async function limitTime(turn: ActiveTurn, controller: AbortController, turnMs: number): Promise<void> {
-  await turn.context.clock.sleep(turnMs, controller.signal);
+/** When the turn began, in whatever process. */
+function startOf({ earlier, held }: OpenedTurn): number {
+  return (earlier[0] ?? held.opening.find(({ type }) => type === "turn.started") ?? held.opening[0]!).at;
+}
+
+/** The time of a turn counts from its beginning, also when another process has resumed it. */
+async function limitTime(
+  turn: ActiveTurn,
+  controller: AbortController,
+  { turnMs, startedAt }: { turnMs: number; startedAt: number },
+): Promise<void> {
+  const { clock } = turn.context;
+  await clock.sleep(Math.max(0, startedAt + turnMs - clock.now()), controller.signal);
   if (controller.signal.aborted) return;
   turn.emitter.live({ type: "limit-reach", limit: "turn-time", value: turnMs });
   controller.abort(new Interrupted("turn-time-limit"));

@@ -1,5 +1,13 @@
 // Runs: one execution on a branch, from input to end.
 
+export type {
+  AudioOptions,
+  AudioToTranscribe,
+  SpeechModel,
+  Transcribe,
+  Transcript,
+  TranscriptionModel,
+} from "./audio/options.ts";
 export { type CallOwner, currentCall, followCalls } from "./calls/call-owner.ts";
 export type {
   ClearOptions,
@@ -22,10 +30,11 @@ export {
   type Tightening,
 } from "./config.ts";
 export { execute } from "./execute.ts";
+export type { ContentOptions } from "./files/options.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
-export { findInterrupted, findLeft, type InterruptedRun } from "./recovery/find.ts";
+export { findInterrupted, findLeft, findRoot, type InterruptedRun } from "./recovery/find.ts";
 export { Sweeper } from "./recovery/sweeper.ts";
-export { Run, type RunControl, type RunStart } from "./run.ts";
+export { Run, type RunChild, type RunControl, type RunStart } from "./run.ts";
 export {
   type OutputChoice,
   type OutputOf,

@@ -7,6 +7,8 @@ import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
 import { findHolder, whileFree } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
+import { isGone } from "./children/look.ts";
+import { openChildren } from "./children/open-children.ts";
 import { defaultReason } from "./endings.ts";
 
 /** The outcome of an interrupt request. */
@@ -37,11 +39,25 @@ export async function interruptRun(
     const view = await loadFor(context, ref, request);
     const refusal = refusalOf(view, request.runId);
     if (refusal) return refusal;
-    const runId = view.open!.runs.at(-1)!.runId!;
+    const { id: turnId, runs } = view.open!;
+    const runId = runs.at(-1)!.runId!;
     if (!(await findHolder(context, ref)) && (await endLeft(context, ref, runId, request))) {
+      await endChildren(context, ref, turnId, request.reason);
       return { outcome: "accepted", runId };
     }
     if (await ask(context, ref, view.seq, { ...request, runId })) return { outcome: "accepted", runId };
+  }
+}
+
+/**
+ * Ends the children of a turn that was left open and is over now, wherever they run, with their own children: what they would
+ * say has no reader any more.
+ */
+export async function endChildren(context: Context, ref: BranchRef, turnId: string, reason?: string): Promise<void> {
+  for (const child of await openChildren(context, ref, turnId)) {
+    await interruptRun(context, child, reason === undefined ? {} : { reason }).catch((error) => {
+      if (!isGone(error)) throw error;
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-// What is told of errors, to the log, to those who watch, and to the model: without secrets (base/redact.ts). What models say
+// Errors as the log, watchers and the model see them: without secrets (base/redact.ts). What models say
 // and tools return passes unchanged.
 
 import { BoughError } from "../base/errors.ts";

@@ -9,7 +9,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
-import { type BoughEvent, textOf } from "../events/index.ts";
+import { type AgentStamp, type BoughEvent, textOf } from "../events/index.ts";
 import { eventMailbox } from "../live/index.ts";
 import { defaultReason, handedOver, Interrupted, Parked } from "./endings.ts";
 import type { RunResult } from "./turn/close.ts";
@@ -23,6 +23,15 @@ export interface RunControl {
   isIterated(): boolean;
   /** Called once the run holds its branch and its turn is in the log (RunsRun-5). */
   begun(start: RunStart): void;
+  /** Called when a child of the run begins, or is found again. */
+  child(child: RunChild): void;
+}
+
+/** A child of a run: where it works, and which agent it is. */
+export interface RunChild extends RunStart {
+  /** The call that it works for. */
+  readonly callId: string;
+  readonly agent: AgentStamp;
 }
 
 /** The branch and turn of a run. */
@@ -49,6 +58,7 @@ export class Run<Output = unknown, Event = BoughEvent> implements AsyncIterable<
   readonly #mailbox = eventMailbox();
   readonly #controller = new AbortController();
   readonly #work: RunWork<Output>;
+  readonly #children = new Map<string, RunChild>();
 
   /** The caller's signal interrupts the run. `onUnread` gets the error of a run that nothing reads (RunsRun-4). */
   constructor(runId: string, work: RunWork<Output>, signal?: AbortSignal, onUnread?: (error: unknown) => void) {
@@ -71,6 +81,7 @@ export class Run<Output = unknown, Event = BoughEvent> implements AsyncIterable<
       controller: this.#controller,
       isIterated: () => this.#mailbox.isTaken && !this.#mailbox.isLeft,
       begun,
+      child: (child: RunChild) => void this.#children.set(child.turnId, child),
     };
     this.#result = work.start(control);
     this.#result.then(unlink, unlink);
@@ -179,6 +190,11 @@ export class Run<Output = unknown, Event = BoughEvent> implements AsyncIterable<
   async park(): Promise<void> {
     this.#controller.abort(new Parked(handedOver));
     await this.whenOver();
+  }
+
+  /** The children that the run has started or found again so far. `agent.branch(child)` is the handle of a child's branch. */
+  children(): readonly RunChild[] {
+    return [...this.#children.values()];
   }
 
   /** Answers one of this run's interactions. */

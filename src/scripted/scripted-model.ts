@@ -11,6 +11,8 @@ export interface ScriptedAnswer {
   readonly text?: string;
   /** Tool calls. A string as input is passed unchanged, so that it can be invalid JSON. */
   readonly calls?: readonly { readonly name: string; readonly input: Json; readonly id?: string }[];
+  /** Files that the model makes, such as images. */
+  readonly files?: readonly { readonly mediaType: string; readonly data: Uint8Array | string }[];
   /** Thrown after the other parts; without any, the call itself throws it. */
   readonly error?: unknown;
   /** Ends the stream after this many parts, without a finish part. */
@@ -73,6 +75,9 @@ function partsOf(answer: ScriptedAnswer, messages: number, chunks: number): obje
   const parts: object[] = [{ type: "stream-start", warnings: [] }];
   addBlock(parts, "reasoning", answer.reasoning, chunks);
   addBlock(parts, "text", answer.text, chunks);
+  for (const { mediaType, data } of answer.files ?? []) {
+    parts.push({ type: "file", mediaType, data: { type: "data", data } });
+  }
   answer.calls?.forEach((call, n) => {
     // The length of the conversation tells the calls of a restarted process from those before.
     const id = call.id ?? `call-${messages}-${n + 1}`;

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
 import { checkJson } from "../base/json.ts";
+import { refuse } from "../log/refusals.ts";
 import { issueText } from "../wire/index.ts";
 import type { HeldBytes } from "./bytes.ts";
 import { Refusal } from "./refusal.ts";
@@ -11,9 +12,7 @@ const forbiddenKeys = new Set(["__proto__"]);
 
 /** The bytes of the body, counted as they arrive; throws `limit_exceeded` as soon as there are too many. */
 export async function readBytes(request: Request, limit: number, held: HeldBytes): Promise<Uint8Array<ArrayBuffer>> {
-  const encoding = request.headers.get("content-encoding");
-  if (encoding !== null && encoding !== "identity")
-    throw new Refusal("media_type_refused", "Compressed request bodies are not supported.");
+  refuseCompressed(request);
   const claimed = Number(request.headers.get("content-length") ?? 0);
   if (claimed > limit) throw tooLarge(limit);
   held.check(claimed);
@@ -42,6 +41,43 @@ export async function readBytes(request: Request, limit: number, held: HeldBytes
     at += chunk.byteLength;
   }
   return bytes;
+}
+
+/**
+ * The bytes of the body as they arrive; throws `content_too_large` as soon as there are too many. Counts up to `heldBytes` of
+ * them: what is stored already is not held.
+ */
+export async function* streamBytes(
+  request: Request,
+  { limit, held, heldBytes }: { limit: number; held: HeldBytes; heldBytes: number },
+): AsyncGenerator<Uint8Array> {
+  refuseCompressed(request);
+  const claimed = Number(request.headers.get("content-length") ?? 0);
+  if (claimed > limit) throw refuse.contentTooLarge(limit, "An upload");
+  held.check(Math.min(claimed, heldBytes));
+  if (!request.body) return;
+  const reader = request.body.getReader();
+  let counted = 0;
+  let isDone = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(endedEarly);
+      isDone = done;
+      if (done) return;
+      const more = Math.min(value.byteLength, heldBytes - counted);
+      if (more > 0) held.take(more);
+      counted += more;
+      yield value;
+    }
+  } finally {
+    if (!isDone) void reader.cancel().catch(() => {});
+  }
+}
+
+function refuseCompressed(request: Request): void {
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "identity")
+    throw new Refusal("media_type_refused", "Compressed request bodies are not supported.");
 }
 
 /** The JSON body, validated by the schema. Only `application/json` is accepted, which a foreign page's form can't send. */

@@ -1,11 +1,12 @@
 // Branches in responses. The size of a response is bounded, however many branches there are and however large their metadata.
 
 import { BoughError } from "../base/errors.ts";
-import { type BranchRecord, decodeCursor, encodeCursor } from "../log/index.ts";
+import { type BranchRecord, encodeCursor } from "../log/index.ts";
 import { branchSummary } from "../sessions/bodies.ts";
 import { placeBranch } from "../sessions/branch.ts";
 import type { UnplacedBranches } from "../sessions/branches.ts";
 import type { BranchListBody, BranchSummary, TreeBody } from "../wire/index.ts";
+import { type PageQuery, startAfter } from "./pages.ts";
 
 const defaultPage = 50;
 /** A page ends with the branch at which it reaches this many characters. */
@@ -14,14 +15,21 @@ const pageLength = 1024 * 1024;
 const deepestTree = 500;
 const treeLength = 4 * 1024 * 1024;
 
-/** The page after a cursor. If the cursor's branch was deleted, the page continues with branches created after it. */
+const listed = {
+  idOf: ({ branchId }: BranchRecord) => branchId,
+  timeOf: ({ createdAt }: BranchRecord) => createdAt,
+  order: "oldest",
+} as const;
+
+/** The page after a cursor. */
 export function branchPage(
   { records, tree }: UnplacedBranches,
-  { limit = defaultPage, cursor }: { limit?: number; cursor?: string },
+  { limit = defaultPage, cursor }: PageQuery,
 ): BranchListBody {
   const page: BranchSummary[] = [];
   let length = 0;
-  for (let i = cursor === undefined ? 0 : startAfter(records, cursor); i < records.length; i++) {
+  const start = cursor === undefined ? 0 : startAfter({ items: records, ...listed }, cursor);
+  for (let i = start; i < records.length; i++) {
     const record = records[i]!;
     const summary = branchSummary(placeBranch(record, tree));
     page.push(summary);
@@ -30,14 +38,6 @@ export function branchPage(
     return { branches: page, cursor: encodeCursor({ activeAt: record.createdAt, id: record.branchId }) };
   }
   return { branches: page };
-}
-
-function startAfter(records: readonly BranchRecord[], cursor: string): number {
-  const { activeAt: createdAt, id } = decodeCursor(cursor);
-  const at = records.findIndex(({ branchId }) => branchId === id);
-  if (at >= 0) return at + 1;
-  const since = records.findIndex((record) => record.createdAt >= createdAt);
-  return since >= 0 ? since : records.length;
 }
 
 /** Roots first, each with its forks. */

@@ -34,28 +34,21 @@ test("Bytes-2: one alone fits, however large it is", () => {
   budget.hold("b").take(1);
 });
 
-test("what is read before it is measured is read one at a time for each tenant", async () => {
-  const budget = new ByteBudget({ perTenant: 15, perProcess: 100 });
-  let reading = 0;
-  let most = 0;
-  const read = async () => {
-    most = Math.max(most, ++reading);
-    await new Promise((resolve) => setImmediate(resolve));
-    reading--;
-    return { bytes: new Uint8Array(10) };
-  };
-  const answers = await Promise.allSettled(Array.from({ length: 5 }, () => budget.hold("a").load(read)));
-  expect(answers.map((answer) => answer.status)).toEqual(["fulfilled", ...Array(4).fill("rejected")]);
-  expect(most).toBe(1);
-  expect(budget.size).toBe(10);
-});
-
 test("a download is handed out in pieces and gives its bytes up once, however it ends", async () => {
   const bytes = Uint8Array.from({ length: 200_000 }, (_, i) => i % 251);
   let done = 0;
+  let open = 0;
+  const pieces = async function* () {
+    open += 1;
+    try {
+      for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+    } finally {
+      open -= 1;
+    }
+  };
   const body = (signal = new AbortController().signal, stalledMs?: number) => {
     done = 0;
-    return downloadBody(bytes, { signal, done: () => done++, ...(stalledMs !== undefined && { stalledMs }) });
+    return downloadBody(pieces(), { signal, done: () => done++, ...(stalledMs !== undefined && { stalledMs }) });
   };
   expect(Buffer.from(await new Response(body()).arrayBuffer()).equals(bytes)).toBe(true);
   expect(done).toBe(1);
@@ -79,4 +72,14 @@ test("a download is handed out in pieces and gives its bytes up once, however it
   const stalled = body(undefined, 1).getReader();
   await expect(stalled.closed).rejects.toThrow("not read");
   expect(done).toBe(1);
+
+  const failing = async function* () {
+    yield bytes;
+    throw new Error("The store is away.");
+  };
+  done = 0;
+  const failed = downloadBody(failing(), { signal: new AbortController().signal, done: () => done++ });
+  await expect(new Response(failed).arrayBuffer()).rejects.toThrow();
+  expect(done).toBe(1);
+  expect(open).toBe(0);
 });

@@ -2,14 +2,12 @@
 //   Bytes-1. Only received bytes count: a claimed length reserves nothing.
 //   Bytes-2. A single request always fits, so that no budget makes a request impossible.
 
-import { KeyedMutex } from "../base/mutex.ts";
 import { Refusal } from "./refusal.ts";
 
 export class ByteBudget {
   readonly #perTenant: number;
   readonly #perProcess: number;
   readonly #tenants = new Map<string, number>();
-  readonly #reads = new KeyedMutex();
   #all = 0;
 
   constructor(limits: { perTenant: number; perProcess: number }) {
@@ -46,12 +44,6 @@ export class ByteBudget {
     return {
       check,
       take,
-      load: (read) =>
-        this.#reads.run(tenant, async () => {
-          const loaded = await read();
-          take(loaded.bytes.length);
-          return loaded;
-        }),
       release: () => add(-own),
     };
   }
@@ -63,8 +55,6 @@ export interface HeldBytes {
   check(bytes: number): void;
   /** Counts received bytes, or throws. */
   take(bytes: number): void;
-  /** Reads data whose size is known only afterwards: one read at a time per tenant, so that uncounted bytes are bounded. */
-  load<T extends { readonly bytes: Uint8Array }>(read: () => Promise<T>): Promise<T>;
   /** Releases all of them. */
   release(): void;
 }

@@ -1,4 +1,4 @@
-// A download: bytes that are sent in chunks, and released when the client stops reading.
+// A download: pieces that are read from the store when the client reads, and released when it stops reading.
 
 const pieceBytes = 64 * 1024;
 
@@ -7,15 +7,16 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
   /** How long the client may read nothing; absent if the owner of the connection enforces it. */
   readonly stalledMs?: number;
-  /** Called once, when the bytes are no longer held. */
+  /** Called once, when nothing is held any more. */
   readonly done: () => void;
 }
 
 export function downloadBody(
-  bytes: Uint8Array,
+  pieces: AsyncIterable<Uint8Array>,
   { signal, stalledMs, done }: DownloadOptions,
 ): ReadableStream<Uint8Array> {
-  let rest: Uint8Array | undefined = bytes;
+  const source = pieces[Symbol.asyncIterator]();
+  let rest: Uint8Array | undefined = new Uint8Array(0);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort = () => {};
   let onStalled = () => {};
@@ -30,6 +31,7 @@ export function downloadBody(
     rest = undefined;
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
+    void Promise.resolve(source.return?.()).catch(() => {});
     done();
     return true;
   };
@@ -46,15 +48,27 @@ export function downloadBody(
         if (signal.aborted) onAbort();
         else signal.addEventListener("abort", onAbort);
       },
-      pull(controller) {
+      async pull(controller) {
+        // Until there is something to read, the client can't be blamed for not reading.
+        clearTimeout(timer);
+        try {
+          while (rest && rest.length === 0) {
+            const next = await source.next();
+            if (!rest) return;
+            if (next.done) {
+              finish();
+              return controller.close();
+            }
+            rest = next.value;
+          }
+        } catch (error) {
+          if (finish()) controller.error(error);
+        }
         if (!rest) return;
         expectReading();
-        // A copy, so that a chunk in transit does not keep the whole buffer in memory.
+        // A copy, so that a chunk in transit does not keep the whole piece in memory.
         controller.enqueue(rest.slice(0, pieceBytes));
         rest = rest.subarray(pieceBytes);
-        if (rest.length > 0) return;
-        finish();
-        controller.close();
       },
       cancel: () => void finish(),
     },

@@ -39,6 +39,8 @@ const farGraceMs = 200;
 /** How many facts are held in memory; others are read from the log. */
 const mostInHand = 1000;
 const pageSize = 500;
+/** How many are read at once that others wrote; nothing is known of their size. */
+const aheadSize = 50;
 /** The first page for a new reader: the size of its branch's events is not known yet. */
 const firstPageSize = 20;
 
@@ -112,9 +114,13 @@ export class Feed {
   }
 
   /** A reader of everything after a cursor. */
-  join(after: number, { bufferBytes, onLeft }: { bufferBytes: number; onLeft?: () => void }): Reader {
+  join(
+    after: number,
+    { bufferBytes, events = "tree", onLeft }: { bufferBytes: number; events?: "own" | "tree"; onLeft?: () => void },
+  ): Reader {
     const reader: Reader = new Reader(after, {
       bufferBytes,
+      events,
       onLeft: () => {
         this.#readers.delete(reader);
         onLeft?.();
@@ -235,7 +241,7 @@ export class Feed {
       const next = this.#next();
       if (next) this.#tellKept(next);
       else {
-        this.#ahead = (await this.#source.read({ after: this.#head, limit: pageSize })).reverse();
+        this.#ahead = (await this.#source.read({ after: this.#head, limit: aheadSize })).reverse();
         if (this.#ahead.length === 0) return;
       }
     }
@@ -286,7 +292,7 @@ export class Feed {
   #tell(frame: Frame): void {
     if (this.#readers.size === 0) return;
     const encoded = new Encoded(frame);
-    for (const reader of this.#readers) reader.push(encoded);
+    for (const reader of this.#readers) if (reader.takesChildren || frame.type !== "child") reader.push(encoded);
   }
 
   /** Ends all readers: the branch was deleted, or the store failed. */

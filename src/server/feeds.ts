@@ -8,9 +8,9 @@ import type { Journal } from "../log/journal.ts";
 import { refuse } from "../log/refusals.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
+import { needBranch } from "../sessions/branch-record.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
-import { needBranch } from "../sessions/views.ts";
 import { Feed } from "./feed.ts";
 import type { Reader } from "./reader.ts";
 
@@ -57,12 +57,16 @@ export class Feeds {
   }
 
   /** Opens a reader of a branch after a cursor. Throws `position_not_on_branch` for a cursor past the newest event. */
-  async open(ref: BranchRef, after: number, { bufferBytes }: { bufferBytes: number }): Promise<Reader> {
+  async open(
+    ref: BranchRef,
+    after: number,
+    { bufferBytes, events = "tree" }: { bufferBytes: number; events?: "own" | "tree" },
+  ): Promise<Reader> {
     const { seq } = await needBranch(this.#context.store, ref);
     if (after > seq) throw refuse.notOnBranch(ref, after, seq);
     const watched = this.#watch(ref, seq);
     watched.readers++;
-    return watched.feed.join(after, { bufferBytes, onLeft: () => this.#left(ref, watched) });
+    return watched.feed.join(after, { bufferBytes, events, onLeft: () => this.#left(ref, watched) });
   }
 
   /** Part of a session was deleted: its readers are ended before an id can be reused for another branch. */

@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
-import { defaultCacheBytes } from "../sessions/view-cache.ts";
+import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
@@ -18,7 +18,7 @@ import type { Authorize } from "./policy.ts";
 export interface ServerLimits {
   /** Maximum bytes of a JSON body (default 1 MiB). */
   readonly bodyBytes: number;
-  /** Maximum bytes of an upload (default 20 MiB). */
+  /** Maximum bytes of an upload (default 100 MiB); a form with a file has at most 20 MiB. */
   readonly uploadBytes: number;
   /** Maximum nesting depth of JSON (default 64). */
   readonly depth: number;
@@ -42,6 +42,11 @@ export interface ServerLimits {
   readonly answerBytes: number;
   /** Bytes of conversations cached in memory, for all tenants (default 256 MiB, at most an eighth of the heap's limit). */
   readonly cacheBytes: number;
+  /**
+   * Maximum bytes of one conversation, without what was compacted (default 64 MiB, at most an eighth of the heap's limit). A
+   * larger one takes no further input.
+   */
+  readonly conversationBytes: number;
   /** A tenant that is idle for this long is removed from memory until its next request (default 30 minutes). */
   readonly idleTenantMs: number;
   /** An agent without runs, requests, streams and deadlines for this long is closed until it is needed (default 30 minutes). */
@@ -69,7 +74,7 @@ export interface ServerLimits {
 
 export const defaultLimits: ServerLimits = {
   bodyBytes: 1024 * 1024,
-  uploadBytes: 20 * 1024 * 1024,
+  uploadBytes: 100 * 1024 * 1024,
   depth: 64,
   requestsPerSecond: 200,
   burst: 1000,
@@ -81,6 +86,7 @@ export const defaultLimits: ServerLimits = {
   totalQueueBytes: 128 * 1024 * 1024,
   answerBytes: 4 * 1024 * 1024,
   cacheBytes: defaultCacheBytes(),
+  conversationBytes: defaultConversationBytes(),
   idleTenantMs: 30 * 60 * 1000,
   agentIdleMs: 30 * 60 * 1000,
   agents: 256,

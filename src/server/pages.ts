@@ -1,6 +1,7 @@
 // Paged responses: a list is serialised item by item until the response is full, and tells where it stopped.
 
 import { utf8Length } from "../base/bytes.ts";
+import { decodeCursor, encodeCursor } from "../log/index.ts";
 import { breathe } from "./breathe.ts";
 
 /** How much text is serialised before yielding to other tasks. */
@@ -63,6 +64,50 @@ export function jsonAnswer(
     fields.push(`${JSON.stringify(name)}:${typeof value === "string" ? value : `[${value.join(",")}]`}`);
   }
   return new Response(`{${fields.join(",")}}`, { headers: { "content-type": "application/json" } });
+}
+
+/** A list that is in memory, and where its items are. */
+interface Listing<Item> {
+  readonly items: readonly Item[];
+  readonly idOf: (item: Item) => string;
+  readonly timeOf: (item: Item) => number;
+  readonly order: "oldest" | "newest";
+}
+
+export const byCreation = {
+  idOf: ({ id }: { readonly id: string }) => id,
+  timeOf: ({ createdAt }: { readonly createdAt: number }) => createdAt,
+};
+
+/** Which page of a list a client wants. */
+export interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+const largestPage = 1000;
+
+/** The items after the cursor, as many as fit, and the cursor of the rest if there are more. */
+export async function listAnswer<Item>(
+  name: string,
+  listing: Listing<Item>,
+  { limit = largestPage, cursor }: PageQuery,
+  { answerBytes }: { answerBytes: number },
+): Promise<Response> {
+  const rest = listing.items.slice(cursor === undefined ? 0 : startAfter(listing, cursor));
+  const texts = await new AnswerRoom(answerBytes).first(rest.slice(0, limit));
+  const last = texts.length < rest.length ? rest[texts.length - 1] : undefined;
+  const place = last && { activeAt: listing.timeOf(last), id: listing.idOf(last) };
+  return jsonAnswer({ [name]: texts }, { cursor: place && encodeCursor(place) });
+}
+
+/** If the cursor's item was removed, the list continues with those as old as it was. */
+export function startAfter<Item>({ items, idOf, timeOf, order }: Listing<Item>, cursor: string): number {
+  const { activeAt: time, id } = decodeCursor(cursor);
+  const at = items.findIndex((item) => idOf(item) === id);
+  if (at >= 0) return at + 1;
+  const next = items.findIndex((item) => (order === "oldest" ? timeOf(item) >= time : timeOf(item) <= time));
+  return next >= 0 ? next : items.length;
 }
 
 interface Identified {

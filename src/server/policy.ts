@@ -17,6 +17,7 @@ export interface ActionScope {
   readonly interactionId?: string;
   readonly messageId?: string;
   readonly compactionId?: string;
+  readonly inputId?: string;
 }
 
 /** A route of a mount, as `mount.route`, with the names that the mount declares. */
@@ -82,6 +83,7 @@ const scopeKeys = [
   "interactionId",
   "messageId",
   "compactionId",
+  "inputId",
 ] as const satisfies readonly (keyof ActionScope)[];
 
 /** Ids of the path take precedence over those of the body, which may only name what is to be created. */

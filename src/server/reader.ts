@@ -44,7 +44,11 @@ export class Reader {
   #isEnded = false;
   #isLeft = false;
 
-  constructor(after: number, options: { bufferBytes: number; onLeft?: () => void }) {
+  /** Whether it wants the events of children, too. */
+  readonly takesChildren: boolean;
+
+  constructor(after: number, options: { bufferBytes: number; events?: "own" | "tree"; onLeft?: () => void }) {
+    this.takesChildren = options.events !== "own";
     this.#cursor = after;
     this.#taken = after;
     this.#limit = options.bufferBytes;

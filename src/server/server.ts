@@ -5,7 +5,7 @@ import { Hono, type Context as HonoContext } from "hono";
 import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
-import { needBranch } from "../sessions/views.ts";
+import { needBranch } from "../sessions/branch-record.ts";
 import { idSchema, type Route, type RouteName, routes } from "../wire/index.ts";
 import type { Assets } from "./assets.ts";
 import { Attempt } from "./attempt.ts";

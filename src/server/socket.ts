@@ -18,6 +18,7 @@ import type { Identity } from "./auth.ts";
 import { parse, parseJson } from "./body.ts";
 import type { HeldBytes } from "./bytes.ts";
 import type { Exchange, Held } from "./exchange.ts";
+import { eventsOf } from "./handlers/live.ts";
 import { interrupt, respond, submit } from "./handlers/runs.ts";
 import type { Beating } from "./heartbeats.ts";
 import type { Reader } from "./reader.ts";
@@ -131,7 +132,10 @@ export class Socket implements Beating {
     const { bufferBytes } = exchange.limits;
     let last: Frame | undefined;
     try {
-      const reader = await exchange.tenant.feeds.open(exchange.ref, after, { bufferBytes });
+      const reader = await exchange.tenant.feeds.open(exchange.ref, after, {
+        bufferBytes,
+        events: eventsOf(exchange),
+      });
       this.#reader = reader;
       if (this.#isGone) reader.leave();
       for (let batch = await reader.next(); batch; batch = await reader.next()) {

@@ -1,34 +1,32 @@
-// Submissions: the runs that clients requested from this process, and the queued inputs.
-//   Submissions-1. The store decides which run has a branch; this class holds only handles.
-//   Submissions-2. An input with an idempotency key starts at most one turn: its first message has an id derived from the key, which a log accepts once,
-//       from whichever process and however often.
-//   Submissions-3. Queued inputs of a branch start in the order of arrival, after those that interrupt. They are held in this
-//       process only.
+// Submissions: the runs that clients requested from this process, and how their inputs are queued.
+//   Submissions-1. The store decides which run has a branch, and the log holds queued inputs; this class holds only handles.
+//   Submissions-2. An input with an idempotency key starts at most one turn: its first message, or the input in the queue, has an id
+//       derived from the key, which a log accepts once, from whichever process and however often.
+//   Submissions-3. Queued inputs of a branch start in the order of arrival, after those that interrupt.
 //   Submissions-4. The queue is bounded by number per branch, and by bytes per tenant and process.
 
+import { submitterOf } from "../agent/agent.ts";
 import type { Agent } from "../agent/index.ts";
+import { isBusy } from "../agent/submitter.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Identity } from "../base/identity.ts";
 import type { JsonObject } from "../base/json.ts";
 import { sha256Hex } from "../base/sha256.ts";
-import type { NewMessage, Part } from "../events/index.ts";
+import type { Fact, NewMessage, Part, UnknownFact } from "../events/index.ts";
 import { branchKey } from "../log/branch-key.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Run, RunOptions } from "../runs/index.ts";
 import { readBranch } from "../sessions/branches.ts";
-import { findHolder } from "../sessions/claims.ts";
 import type { Context } from "../sessions/context.ts";
 import { readEvents } from "../sessions/history.ts";
 import { checkedBySchema } from "../tools/index.ts";
 import type { InputAnswer, InputBody, InterruptAnswer, InterruptBody } from "../wire/index.ts";
 import { type AllowedConfig, clientConfig } from "./client-config.ts";
-import type { QueueBytes } from "./queue-bytes.ts";
+import { CountedInputs, type QueueBytes } from "./queue-bytes.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Submission {
   readonly agent: Agent;
-  /** The agent's id, to find the agent again when the input leaves the queue. */
-  readonly agentId: string;
   readonly ref: BranchRef;
   readonly body: InputBody;
   /** The caller. */
@@ -39,7 +37,6 @@ export interface Submission {
 
 interface Prepared {
   readonly agent: Agent;
-  readonly agentId: string;
   readonly ref: BranchRef;
   readonly inputId: string;
   readonly messages: readonly NewMessage[] | undefined;
@@ -49,16 +46,7 @@ interface Prepared {
   readonly keyed?: { readonly place: string; readonly fingerprint: string };
 }
 
-/** A queued input, and its bytes in the budget (Submissions-4). Its agent may be closed or replaced meanwhile. */
-type Queued = Omit<Prepared, "agent"> & { readonly bytes: number };
-
-/** How often an active run is interrupted before giving up, and how often a run of another process is checked. */
-const interruptions = 10;
-const pollMs = 100;
-/** The retry delay of an input whose agent is unavailable. */
-const agentPollMs = 1_000;
 const rememberedKeys = 10_000;
-const fingerprintKey = "inputFingerprint";
 /** Long enough for a client on a slow network, short enough not to hold resources for long. */
 export const clientGraceMs = 5_000;
 
@@ -69,39 +57,29 @@ function asking(questions: "wait" | "park"): Pick<RunOptions, "questions" | "cli
 
 export class Submissions {
   readonly #context: Context;
-  readonly #agent: (agentId: string) => Promise<Agent>;
   readonly #limits: { readonly runs: number; readonly queue: number };
   readonly #allowConfig: readonly AllowedConfig[];
   readonly #questions: "wait" | "park";
-  readonly #warn: (message: string, error: unknown) => void;
   readonly #active = new Map<string, Run>();
-  readonly #queues = new Map<string, Queued[]>();
-  readonly #queued: QueueBytes;
-  /** How many inputs are interrupting a branch's run, to start in its place. */
-  readonly #urgent = new Map<string, number>();
+  readonly #queued: CountedInputs;
   readonly #keyed = new Map<string, { fingerprint: string; answer: Promise<InputAnswer> }>();
-  readonly #over = new AbortController();
+  #isClosed = false;
   /** Runs that don't have their branch yet. */
   #starting = 0;
 
   constructor(options: {
     context: Context;
-    /** Looks up the current agent of an id. */
-    agent: (agentId: string) => Promise<Agent>;
     limits: { readonly runs: number; readonly queue: number };
     allowConfig: readonly AllowedConfig[];
     /** The budget of queued inputs. */
     queued: QueueBytes;
     questions: "wait" | "park";
-    warn: (message: string, error: unknown) => void;
   }) {
     this.#context = options.context;
-    this.#agent = options.agent;
-    this.#queued = options.queued;
+    this.#queued = new CountedInputs(options.context, options.queued);
     this.#limits = options.limits;
     this.#allowConfig = options.allowConfig;
     this.#questions = options.questions;
-    this.#warn = options.warn;
   }
 
   /** Starts a run, or throws; resolves when the run has the branch. */
@@ -131,6 +109,11 @@ export class Submissions {
     answer.catch(() => this.#keyed.delete(place));
     if (this.#keyed.size > rememberedKeys) this.#keyed.delete(this.#keyed.keys().next().value!);
     return answer;
+  }
+
+  #keep(ref: BranchRef, run: Run): void {
+    run.discardEvents();
+    this.#track(ref, run);
   }
 
   /** Holds the handle of a run until it ends. */
@@ -164,22 +147,28 @@ export class Submissions {
     return { status: outcome, ...(runId !== undefined && { runId }) };
   }
 
-  /** Stops starting queued inputs. The agents hand their runs over. */
+  /** Accepts no more inputs. The agents hand their runs over; what is queued stays in the log. */
   close(): void {
-    this.#over.abort();
-    for (const queue of this.#queues.values()) for (const { bytes } of queue.splice(0)) this.#queued.give(bytes);
-    this.#queues.clear();
+    this.#isClosed = true;
+    this.#queued.close();
   }
 
-  /** Whether nothing is running, starting or queued. */
+  /** Whether nothing is running or starting. */
   get isIdle(): boolean {
-    return this.#active.size + this.#starting + this.#queues.size + this.#urgent.size === 0;
+    return this.#active.size + this.#starting === 0;
   }
 
-  #prepare({ agent, agentId, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
+  /** Counts the runs that take queued inputs among the active ones. */
+  listenTo(agent: Agent): void {
+    const { taker } = submitterOf(agent);
+    taker.runOptions = { clientGraceMs };
+    taker.onTake((ref, run) => this.#track(ref, run));
+  }
+
+  #prepare({ agent, ref, body, identity }: Submission, inputId: string, keyed?: Prepared["keyed"]): Prepared {
     const config = clientConfig(body.config, this.#allowConfig, agent);
     const { output, context } = body;
-    const metadata: JsonObject = { ...body.metadata, ...(keyed && { [fingerprintKey]: keyed.fingerprint }) };
+    const metadata: JsonObject = { ...body.metadata, ...(keyed && { [fingerprintKey(inputId)]: keyed.fingerprint }) };
     const { tenant, user, scopes } = identity;
     const options: RunOptions = {
       identity: { tenant, scopes, ...(user !== undefined && { user }) },
@@ -190,170 +179,150 @@ export class Submissions {
       ...(context !== undefined && { context }),
       ...(Object.keys(metadata).length > 0 && { metadata }),
     };
-    return { agent, agentId, ref, inputId, messages: messagesOf(body, inputId), options, ...(keyed && { keyed }) };
+    return { agent, ref, inputId, messages: messagesOf(body, inputId), options, ...(keyed && { keyed }) };
   }
 
+  /** Submissions-2: what became of an input that came before, from whichever process. */
   async #findInput(ref: BranchRef, inputId: string, fingerprint: string): Promise<InputAnswer | undefined> {
-    const { messages, uncommittedTurn: open, stagedTurns, turns } = await readBranch(this.#context, ref);
+    const { messages, uncommittedTurn: open, stagedTurns, turns, queue } = await readBranch(this.#context, ref);
+    const waiting = queue.find(({ id }) => id === inputId);
+    if (waiting) return isSame(waiting, inputId, fingerprint, { inputId, status: "queued" });
     const unclosed = [...stagedTurns, ...(open ? [open] : [])];
     const all = [...messages, ...unclosed.flatMap((turn) => turn.messages)];
-    const turnId = all.findLast(({ id }) => id === inputId)?.turnId;
-    if (turnId === undefined) return undefined;
-    const from = [...turns, ...unclosed].find(({ id }) => id === turnId)?.from ?? 1;
+    const message = all.findLast((each) => each.id === inputId || each.inputId === inputId);
+    if (!message) return undefined;
+    const from = [...turns, ...unclosed].find(({ id }) => id === message.turnId)?.from ?? 1;
     const [begun] = await readEvents(this.#context, ref, { after: from - 1, limit: 1 });
     if (begun?.type !== "turn.started") return undefined;
-    if (begun.metadata?.[fingerprintKey] !== fingerprint) throw new Refusal("idempotency_conflict");
-    return { inputId, status: "started", ...(begun.runId !== undefined && { runId: begun.runId }) };
+    const { runId } = begun;
+    const answer = { inputId, status: "started", ...(runId !== undefined && { runId }) } as const;
+    // What steered a turn came with a body that only its own fact has.
+    const queued = message.inputId === undefined ? undefined : await this.#queuedFact(ref, inputId, from);
+    return isSame(queued ?? begun, inputId, fingerprint, answer);
+  }
+
+  /** The fact that queued an input, which may stand long before the turn that took it. */
+  async #queuedFact(ref: BranchRef, inputId: string, from: number): Promise<Fact<"input.queued"> | undefined> {
+    const find = (facts: readonly (Fact | UnknownFact)[]) =>
+      facts.find((fact): fact is Fact<"input.queued"> => fact.type === "input.queued" && fact.id === inputId);
+    const { journal } = this.#context;
+    const later = find((await journal.read(ref, { after: from - 1 })).facts);
+    if (later) return later;
+    for (let before = from; before > 1; ) {
+      const { facts } = await journal.read(ref, { before, reverse: true });
+      const found = find(facts);
+      if (found || facts.length === 0) return found;
+      before = facts.at(-1)!.seq;
+    }
+    return undefined;
   }
 
   async #admit(prepared: Prepared, ifActive: InputBody["ifActive"] = "reject"): Promise<InputAnswer> {
-    const key = branchKey(prepared.ref);
-    const queue = this.#queues.get(key);
-    if (ifActive === "queue" && queue) return this.#enqueue(queue, prepared);
-    if (ifActive === "interrupt") return this.#interruptAndStart(prepared);
-    const admitted = await this.#tryStart(prepared);
-    if (!("refused" in admitted)) return admitted;
-    if (ifActive === "reject") throw admitted.refused;
-    return this.#enqueue(this.#queues.get(key), prepared);
-  }
-
-  async #interruptAndStart(prepared: Prepared): Promise<InputAnswer> {
-    const { agent, ref } = prepared;
-    const key = branchKey(ref);
-    this.#urgent.set(key, (this.#urgent.get(key) ?? 0) + 1);
+    const { inputId, ref, keyed, messages } = prepared;
+    if (this.#isClosed) throw new BoughError("store_closed", "The server is closing.");
     try {
-      for (let tries = 0; ; tries++) {
-        const admitted = await this.#tryStart(prepared);
-        if (!("refused" in admitted)) return admitted;
-        if (tries === interruptions) throw admitted.refused;
-        const runId = String(admitted.refused.data.runId);
-        await agent.interrupt(ref, { runId, reason: "superseded by another input" });
-        await this.#whileHeld(ref);
-      }
-    } finally {
-      const others = this.#urgent.get(key)! - 1;
-      if (others > 0) this.#urgent.set(key, others);
-      else this.#urgent.delete(key);
-    }
-  }
-
-  /**
-   * The response, or why the branch is not free. The run that blocks an input with a key may be the run of that very
-   * input, started by another process: then it is the response (Submissions-2).
-   */
-  async #tryStart(prepared: Prepared): Promise<InputAnswer | { readonly refused: BoughError }> {
-    const { inputId, ref, keyed } = prepared;
-    try {
-      return { inputId, status: "started", runId: await this.#start(prepared) };
+      if (!messages || ifActive === "reject" || ifActive === "interrupt") return await this.#start(prepared, ifActive);
+      return await this.#startOrQueue(prepared, messages, ifActive);
     } catch (error) {
-      const isActive = BoughError.is(error, "run_active") || BoughError.is(error, "turn_open");
-      const isTaken = isActive || BoughError.is(error, "event_conflict");
+      // What blocks an input with a key may be that very input, accepted by another process (Submissions-2).
+      const isTaken = isBusy(error) || BoughError.is(error, "event_conflict");
       const earlier = keyed && isTaken ? await this.#findInput(ref, inputId, keyed.fingerprint) : undefined;
       if (earlier) return earlier;
-      if (isActive) return { refused: error };
       throw error;
     }
   }
 
+  async #startOrQueue(
+    prepared: Prepared,
+    messages: readonly NewMessage[],
+    ifActive: "queue" | "steer",
+  ): Promise<InputAnswer> {
+    const { inputId, ref, keyed } = prepared;
+    if (!this.#isFull || !(await this.#hasTurn(ref))) {
+      try {
+        return await this.#start(prepared, ifActive);
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+    }
+    await this.#enqueue(prepared, messages, ifActive === "steer" ? "steer" : "idle");
+    const earlier = keyed && (await this.#findInput(ref, inputId, keyed.fingerprint));
+    return earlier ?? { inputId, status: "queued" };
+  }
+
+  get #isFull(): boolean {
+    return this.#active.size + this.#starting >= this.#limits.runs;
+  }
+
+  /** A tenant that has as many runs as it may can still queue inputs behind them. */
+  async #hasTurn(ref: BranchRef): Promise<boolean> {
+    const { open } = (await this.#context.views.loadForRun(ref)).view;
+    return open !== null;
+  }
+
   /** Starts a run and waits until it has the branch; throws if it can't get it. */
-  async #start({ agent, ref, messages, options }: Prepared): Promise<string> {
-    if (this.#over.signal.aborted) throw new BoughError("store_closed", "The server is closing.");
-    if (this.#active.size + this.#starting >= this.#limits.runs) {
+  async #start(
+    { agent, inputId, ref, messages, options }: Prepared,
+    ifActive: InputBody["ifActive"],
+  ): Promise<InputAnswer> {
+    if (this.#isFull) {
       throw new Refusal("rate_limited", "Too many runs are active. Try again later.", { retryAfterMs: 1000 });
     }
     this.#starting++;
     try {
-      const run = agent.run(messages, { ...options, ...ref });
-      run.discardEvents();
-      await run.started;
-      this.#track(ref, run);
-      return run.runId;
+      const submitter = submitterOf(agent);
+      const where = { ...options, ...ref };
+      if (ifActive === "interrupt") {
+        const { run, runId } = await submitter.replace(messages, where, inputId);
+        if (run) this.#keep(ref, run);
+        return { inputId, status: "started", ...(runId !== undefined && { runId }) };
+      }
+      const isFree = messages !== undefined && (ifActive === "queue" || ifActive === "steer");
+      const run = await submitter.start(messages, where, { isFree });
+      this.#keep(ref, run);
+      return { inputId, status: "started", runId: run.runId };
     } finally {
       this.#starting--;
     }
   }
 
-  #enqueue(queue: Queued[] | undefined, { agent: _agent, ...prepared }: Prepared): InputAnswer {
-    const { inputId, ref } = prepared;
-    const waiting = queue ?? [];
-    if (waiting.length >= this.#limits.queue) throw new Refusal("queue_full");
-    const bytes = sizeOf(prepared);
-    const full = this.#queued.take(bytes);
-    if (full) throw tooMuchQueued(full === this.#queued ? "this tenant" : "all tenants", full);
-    waiting.push({ ...prepared, bytes });
-    if (!queue) {
-      this.#queues.set(branchKey(ref), waiting);
-      void this.#work(ref, waiting);
-    }
-    return { inputId, status: "queued" };
-  }
-
-  /** Submissions-3. */
-  async #work(ref: BranchRef, queue: Queued[]): Promise<void> {
-    const key = branchKey(ref);
-    const shift = () => {
-      const done = queue.shift();
-      if (done) this.#queued.give(done.bytes);
-    };
-    while (queue.length > 0 && !this.#over.signal.aborted) {
-      await this.#whileHeld(ref);
-      if (this.#over.signal.aborted) break;
-      if (this.#urgent.has(key)) {
-        await this.#context.clock.sleep(pollMs, this.#over.signal);
-        continue;
-      }
-      const [next] = queue;
-      try {
-        const agent = await this.#agent(next!.agentId);
-        const admitted = await this.#tryStart({ ...next!, agent });
-        if (!("refused" in admitted)) shift();
-        else if (BoughError.is(admitted.refused, "turn_open")) await this.#untilNews(ref, admitted.refused);
-        // Somebody was faster, or the store's clock knows better than ours whether the branch is free.
-        else await this.#context.clock.sleep(pollMs, this.#over.signal);
-      } catch (error) {
-        const waitMs = error instanceof Refusal ? laterMs(error) : undefined;
-        if (waitMs !== undefined) await this.#context.clock.sleep(waitMs, this.#over.signal);
-        else {
-          this.#warn("A queued input could not be started:", error);
-          shift();
-          if (next!.keyed) this.#keyed.delete(next!.keyed.place);
-        }
-      }
-    }
-    this.#queues.delete(key);
-  }
-
-  /** A parked turn may wait for days: it is checked again when something is written. */
-  #untilNews(ref: BranchRef, { data }: BoughError): Promise<void> {
-    return this.#context.store.watch(ref, Number(data.seq), this.#over.signal);
-  }
-
-  /** Resolves when the branch seems to be free. */
-  async #whileHeld(ref: BranchRef): Promise<void> {
-    const { signal } = this.#over;
-    while (!signal.aborted) {
-      const own = this.#active.get(branchKey(ref));
-      if (own) await Promise.race([own.result.catch(() => {}), aborted(signal)]);
-      else if (await findHolder(this.#context, ref).catch(() => undefined))
-        await this.#context.clock.sleep(pollMs, signal);
-      else return;
+  /** Submissions-3, Submissions-4. */
+  async #enqueue(
+    { agent, inputId, ref, options }: Prepared,
+    messages: readonly NewMessage[],
+    when: "idle" | "steer",
+  ): Promise<void> {
+    const full = await this.#queued.take(ref, inputId, JSON.stringify([messages, options]).length);
+    if (full) throw tooMuchQueued(this.#queued.isOwn(full) ? "this tenant" : "all tenants", full);
+    const request = { inputId, when, limit: this.#limits.queue };
+    try {
+      const { isNew } = await submitterOf(agent).queue(messages, { ...options, ...ref }, request);
+      if (!isNew) this.#queued.give(ref, inputId);
+    } catch (error) {
+      this.#queued.give(ref, inputId);
+      throw error;
     }
   }
 }
 
-/** When a refused input is retried; never if its agent no longer exists. */
-function laterMs({ problem: { code } }: Refusal): number | undefined {
-  if (code === "agent_not_found") return undefined;
-  return code === "agent_unavailable" ? agentPollMs : pollMs;
+/** The answer, if what came before under the key was the same. */
+function isSame(
+  { metadata }: { readonly metadata?: JsonObject | undefined },
+  inputId: string,
+  fingerprint: string,
+  answer: InputAnswer,
+): InputAnswer {
+  if (metadata?.[fingerprintKey(inputId)] !== fingerprint) throw new Refusal("idempotency_conflict");
+  return answer;
+}
+
+/** By input, because one turn may take several. */
+function fingerprintKey(inputId: string): string {
+  return `fingerprint:${inputId}`;
 }
 
 function modeOf({ mode }: NonNullable<InputBody["output"]>): { mode?: "native" | "tool" } {
   return mode === undefined ? {} : { mode };
-}
-
-/** Submissions-4: the size of the input as JSON. */
-function sizeOf({ messages, options }: Pick<Prepared, "messages" | "options">): number {
-  return JSON.stringify([messages, options]).length;
 }
 
 function tooMuchQueued(of: string, { limit }: QueueBytes): Refusal {
@@ -374,11 +343,4 @@ function messagesOf({ input }: InputBody, inputId: string): readonly NewMessage[
     ? (input as readonly NewMessage[])
     : [{ role: "user" as const, content: input as readonly Part[] }];
   return messages.map((message, i) => (i === 0 ? { ...message, id: inputId } : message));
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

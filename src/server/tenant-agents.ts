@@ -275,7 +275,8 @@ export class TenantAgents {
   #build(options: AgentOptions): Agent {
     const { context, events, logger, redact, tenant } = this.#options;
     const tools = options.tools && { tools: withoutClosing(options.tools) };
-    const shared = { logger, ...(redact !== undefined && { redact }) };
+    const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
+    const shared = { logger, agents, ...(redact !== undefined && { redact }) };
     return agentOn(context, { ...shared, ...withEvents(options, events), ...tools, tenant });
   }
 
@@ -364,6 +365,10 @@ export class TenantAgents {
       `Agent "${agentId}" is defined by the server's code, so clients can't store, change or delete it.`,
     );
   }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof Refusal) || error.problem.code !== "agent_not_found") throw error;
 }
 
 /** All tenants' agents share tool sources, so agents don't close them: the server or the program does. */

@@ -1,5 +1,5 @@
-// TenantWaker: looks for open turns without a run whose tenant or agent is not in this process: never requested, or
-// closed because it was idle. It only reports them: an agent in memory resumes its own turns. Idle tenants and agents
+// TenantWaker: looks for open turns without a run, and queued inputs without a turn, whose tenant or agent is not in this process:
+// never requested, or closed because it was idle. It only reports them: an agent in memory resumes its own turns. Idle tenants and agents
 // are closed at the same pace.
 //   TenantWaker-1. It reports turns whose claim has a dead or late owner, and other turns without a run: those that were handed over,
 //       or have their answers.
@@ -94,12 +94,12 @@ export class TenantWaker {
     do {
       const page = await store.listOpen({ limit: 500, ...(cursor !== undefined && { cursor }) });
       for (const { sessionId, branchId, header, activeAt } of page.branches) {
-        const { turn, asks } = header as RowHeader;
+        const { turn, asks, queued } = header as RowHeader;
         const place = placeOf(sessionId);
         const key = branchKey({ sessionId, branchId });
-        if (!place || !turn || held.has(key)) continue;
+        if (!place || !(turn || queued) || held.has(key)) continue;
         if (this.#over.signal.aborted) return;
-        const isWaiting = asks !== undefined && asks !== null;
+        const isWaiting = turn !== undefined && asks !== undefined && asks !== null;
         const ref = { sessionId: place.sessionId, branchId };
         const isTold = this.#toldTurns.get(key) === activeAt || (await wake(place.tenant, ref, isWaiting));
         if (isTold) told.set(key, activeAt);

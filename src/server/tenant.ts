@@ -7,10 +7,11 @@ import type { Agent } from "../agent/index.ts";
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
+import { parentOf } from "../runs/children/port.ts";
 import { readBranch } from "../sessions/branches.ts";
 import { type Context, createContext } from "../sessions/context.ts";
 import { Sessions } from "../sessions/index.ts";
-import { isOver } from "../sessions/interactions.ts";
+import { openQuestions } from "../sessions/interactions.ts";
 import type { ViewCache } from "../sessions/view-cache.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "../stores/namespaced/index.ts";
 import { Definitions } from "./definitions.ts";
@@ -57,7 +58,7 @@ export class Tenant {
   usedAt: number;
 
   constructor(options: TenantOptions) {
-    const { name, store, clock, limits, definitions, questions, logger, cache, queued } = options;
+    const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
     this.context = createContext(new NamespacedStore(store, sessionsOf(name)), { clock }, cache);
     this.sessions = new Sessions(this.context);
@@ -65,12 +66,10 @@ export class Tenant {
     this.heart = new Heartbeats(limits.heartbeatMs);
     this.submissions = new Submissions({
       context: this.context,
-      agent: (agentId) => this.agents.get(agentId),
       limits,
       allowConfig: options.allowConfig,
       questions,
       queued: new QueueBytes(limits.queueBytes, queued),
-      warn: (message, error) => logger.warn(message, error),
     });
     const rows = createContext(new NamespacedStore(store, namespaceOf("agents", name)), { clock }, cache);
     this.agents = new TenantAgents({
@@ -83,19 +82,27 @@ export class Tenant {
   }
 
   /**
-   * Makes sure that the agent of an open turn is in memory, to resume it; false if there is no such agent. A turn
-   * that waits for an answer needs its agent only if the question has a deadline.
+   * Makes sure that the agent of an open turn, or of the next queued input, is in memory; false if there is no such agent. A turn
+   * that waits for an answer needs its agent only if the question has a deadline. An input whose agent is gone is withdrawn.
    */
   async wake(ref: BranchRef): Promise<boolean> {
     const branch = await readBranch(this.context, ref).catch(ignoreGone);
     if (!branch) return true;
-    const { uncommittedTurn, interactions } = branch;
-    const agentId = uncommittedTurn?.runs.at(-1)?.agentId;
+    const { uncommittedTurn: open, interactions, queue } = branch;
+    const next = open ? undefined : queue[0];
+    // A child's turn is resumed by the turn that waits for it, or by the agent at the root of its chain.
+    const parent = parentOf(open?.metadata);
+    const agentId = parent ? parent.rootId : (open?.runs.at(-1)?.agentId ?? next?.agentId);
     if (agentId === undefined || this.agents.has(agentId)) return true;
-    const now = this.context.clock.now();
-    const waits = interactions.filter((each) => each.turnId === uncommittedTurn?.id && !isOver(each, now));
+    const waits = open ? await openQuestions(this.context, { open, interactions: [...interactions] }) : [];
     if (waits.length > 0 && waits.every(({ expiresAt }) => expiresAt === undefined)) return true;
-    return this.agents.wake(agentId);
+    const isThere = await this.agents.wake(agentId);
+    if (!isThere && next) {
+      await this.sessions.withdrawInput(ref, next.id, { reason: "agent_not_found" }).catch((error) => {
+        if (!BoughError.is(error, "input_closed")) ignoreGone(error);
+      });
+    }
+    return isThere;
   }
 
   /** Whether it is idle; turns that wait for a person are in the log (Tenant-2). */
@@ -119,7 +126,13 @@ export class Tenant {
       journal.onWritten((ref, written) => this.context.views.extend(ref, written));
       this.feeds.hearJournal(journal);
     }
-    agent.subscribe("*", (event) => this.feeds.emitted(event));
+    agent.subscribe("*", (event) => {
+      // A child that is an agent of this tenant itself says so, too.
+      const { id } = event.agent ?? {};
+      if (id !== agent.id && id !== undefined && this.agents.has(id)) return;
+      this.feeds.emitted(event);
+    });
+    this.submissions.listenTo(agent);
   }
 }
 

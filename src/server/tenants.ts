@@ -29,7 +29,7 @@ export class Tenants {
     this.#store = store;
     this.#limits = limits;
     this.#options = options;
-    this.#cache = new ViewCache(limits.cacheBytes);
+    this.#cache = new ViewCache(limits.cacheBytes, limits.conversationBytes);
     this.#queued = new QueueBytes(limits.totalQueueBytes);
   }
 

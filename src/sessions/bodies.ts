@@ -3,14 +3,15 @@
 import { BoughError } from "../base/errors.ts";
 import type { Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import type {
-  BranchBody,
-  BranchSummary,
-  ContentBody,
-  MessagesBody,
-  RunBody,
-  SessionBody,
-  StateBody,
+import {
+  type BranchBody,
+  type BranchSummary,
+  type ContentBody,
+  type MessagesBody,
+  queuedInputBody,
+  type RunBody,
+  type SessionBody,
+  type StateBody,
 } from "../wire/index.ts";
 import type { Branch, BranchInfo, PlacedBranch, RunInfo } from "./branch.ts";
 import { readBranch } from "./branches.ts";
@@ -26,7 +27,7 @@ export function sessionBody({ id, createdAt, lastActivity, version, metadata }: 
 /** A branch, from its row. */
 export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
   const { sessionId, id, name, description, tags, metadata, createdAt, lastActivity, seq, messageCount } = info;
-  const { openTurnId, fork, owner, visibility } = info;
+  const { openTurnId, queued, fork, owner, visibility, usage } = info;
   return {
     sessionId,
     id,
@@ -39,6 +40,8 @@ export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
     seq,
     messageCount,
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(queued !== undefined && { queued }),
+    ...(usage && { usage }),
     ...fork,
     ...(owner && { owner }),
     ...(visibility && { visibility }),
@@ -150,7 +153,7 @@ export function messagesBody(messages: readonly Message[], last: number): Messag
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number): StateBody {
-  const { seq, uncommittedTurn: turn, interactions } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue } = branch;
   const { messages, before } = messagesBody(branch.messages, last);
   return {
     seq,
@@ -159,6 +162,7 @@ export function stateBody({ branch, active }: Moment, last: number): StateBody {
     ...(before !== undefined && { before }),
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
     interactions,
+    queue: queue.map(queuedInputBody),
     activeRun: active,
   };
 }

@@ -1,7 +1,7 @@
 // How callers see a branch: its header and its place in the tree, and once loaded its messages and state.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Message, Ownership } from "../events/index.ts";
+import type { Message, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
 import {
@@ -46,6 +46,10 @@ export interface BranchInfo extends Ownership {
   readonly messageCount: number;
   /** The turn that is not closed, if there is one: active, interrupted, or staged. */
   readonly openTurnId?: string;
+  /** Tokens of the branch's own closed turns, without those of its forks and children; absent when there were none. */
+  readonly usage?: JsonObject;
+  /** How many inputs wait for a turn; absent when none does. */
+  readonly queued?: number;
   readonly fork?: Fork;
 }
 
@@ -75,6 +79,8 @@ export interface Branch extends BranchInfo {
   readonly state: JsonObject;
   /** Open questions. */
   readonly interactions: readonly Interaction[];
+  /** Inputs that wait for a turn, oldest first. */
+  readonly queue: readonly QueuedInput[];
   readonly turns: readonly TurnRecord[];
   readonly runs: readonly RunInfo[];
   /** The messages as a model sees them: every call has exactly one result. */
@@ -100,7 +106,7 @@ export function treeOf(records: readonly BranchRecord[], visibility: Visibility)
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
   const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
-  const { owner, visibility } = record.header as RowHeader;
+  const { owner, visibility, usage, queued } = record.header as RowHeader;
   return {
     sessionId,
     id: branchId,
@@ -113,7 +119,9 @@ export function describeBranch(record: BranchRecord): BranchInfo {
     seq,
     messageCount: messages,
     ...(turn && { openTurnId: turn }),
+    ...(queued && { queued }),
     ...(parent && { fork: describeFork(parent, fork) }),
+    ...(usage && { usage }),
     ...(owner && { owner }),
     ...(visibility && { visibility }),
   };
@@ -134,7 +142,7 @@ export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranc
 export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
   const { shown, window, turns, state, seq } = view;
   const open = view.open && copyTurn(view.open);
-  const { name: _name, description: _description, openTurnId: _turn, ...row } = info;
+  const { name: _name, description: _description, openTurnId: _turn, usage: _usage, queued: _queued, ...row } = info;
   const staged = view.staged.map(copyTurn);
   // The view's own arrays grow on; what is not closed is seen from where they end now.
   const unclosed: BranchView = { ...view, messages: [], skipped: countLedger(view), open, staged };
@@ -162,6 +170,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     // The caller may change the state object; the view must not change with it.
     state: structuredClone(state),
     interactions: view.interactions.slice(),
+    queue: view.queue,
     transcript() {
       return transcript({ ...unclosed, window: window.slice(0, counts.window) });
     },
@@ -169,7 +178,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
 }
 
 /** What the row tells of the newest position, told of the view's: the row may be newer. */
-function shownOf({ header, open, staged }: BranchView) {
+function shownOf({ header, open, staged, usage, queue }: BranchView) {
   const { name, description, tags = [], metadata } = header;
   const openTurnId = open?.id ?? staged.at(-1)?.id;
   return {
@@ -177,7 +186,9 @@ function shownOf({ header, open, staged }: BranchView) {
     ...(description !== undefined && { description }),
     tags: tags.slice(),
     metadata: structuredClone(metadata),
+    ...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(queue.length > 0 && { queued: queue.length }),
   };
 }
 

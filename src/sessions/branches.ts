@@ -21,12 +21,12 @@ import {
   treeOf,
   type Visibility,
 } from "./branch.ts";
+import { needBranch } from "./branch-record.ts";
 import { removeUnheld, whileFree } from "./claims.ts";
 import { type Context, readScope, type Scope } from "./context.ts";
 import { hiddenWith, isHidden, newOwnership } from "./ownership.ts";
 import { mainBranch } from "./session.ts";
 import { Staging } from "./staging.ts";
-import { needBranch } from "./views.ts";
 
 export type { BranchDetails, BranchPatch };
 

@@ -70,26 +70,39 @@ export async function saveCheckpoint(
   const ref = await resolveBranch(context, scope);
   const { id = context.ids.next(), label, step, source = "manual", seq, retention } = request;
   checkId(id, "checkpoint");
-  const view = await viewAt(context, ref, seq);
-  const messages = completeMessages(view) + (view.open?.messages.length ?? 0);
+  const place = await placeAt(context, ref, seq);
   const data: JsonObject = {
-    step: step ?? (view.open ? iterationsOf(view) : -1),
-    messages,
+    step: step ?? place.step,
+    messages: place.messages,
     source,
-    ...(view.open && { turnId: view.open.id }),
+    ...(place.turnId !== undefined && { turnId: place.turnId }),
     ...(label !== undefined && { label }),
   };
   encodeJson(data, "A checkpoint", metadataLimits);
-  const record = await context.store.saveCheckpoint(ref, { id, seq: view.seq, data });
+  const record = await context.store.saveCheckpoint(ref, { id, seq: place.seq, data });
   if (retention) await applyRetention(context, ref, retention);
   return describe(ref, record);
 }
 
-async function viewAt(context: Context, ref: BranchRef, seq: number | undefined): Promise<BranchView> {
+interface Place {
+  readonly seq: number;
+  readonly step: number;
+  readonly messages: number;
+  readonly turnId?: string;
+}
+
+async function placeAt(context: Context, ref: BranchRef, seq: number | undefined): Promise<Place> {
   const { view } = await context.views.loadForRun(ref);
-  if (seq === undefined || seq === view.seq) return view;
+  // Read off at once: the view goes on with the branch.
+  if (seq === undefined || seq === view.seq) return readPlace(view);
   if (!Number.isInteger(seq) || seq < 0 || seq > view.seq) throw refuse.notOnBranch(ref, seq, view.seq);
-  return context.views.loadPlace(ref, view, seq);
+  return readPlace(await context.views.loadPlace(ref, view, seq));
+}
+
+function readPlace(view: BranchView): Place {
+  const { seq, open } = view;
+  const messages = completeMessages(view) + (open?.messages.length ?? 0);
+  return { seq, messages, step: open ? iterationsOf(view) : -1, ...(open && { turnId: open.id }) };
 }
 
 /** Checkpoints, newest first: of one branch, or of every shown branch of the session. */

@@ -8,6 +8,7 @@ import { checkSpelling, optionKeys } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
+import { type ContentLimits, defaultContentLimits } from "./content-limits.ts";
 import { Staging } from "./staging.ts";
 import { ViewCache } from "./view-cache.ts";
 import { Views } from "./views.ts";
@@ -23,6 +24,7 @@ export interface Context {
   readonly owner: () => string;
   /** Under which complete turns wait to be saved. */
   readonly staging: Staging;
+  readonly contentLimits: ContentLimits;
   /** Finishes what is under way and, unless the context is derived (Context-2), closes the store. */
   readonly close: () => Promise<void>;
 }
@@ -35,6 +37,8 @@ export interface SessionsOptions {
   readonly owner?: string;
   /** Bytes of conversations cached in memory (default 256 MiB, at most an eighth of the heap limit). */
   readonly cacheBytes?: number;
+  /** How much content may be stored (default: 100 MB for a file, no limit for a session). */
+  readonly contentLimits?: Partial<ContentLimits>;
 }
 
 /** A context of its own on a store. Several may be given one cache, so that their views share a budget. */
@@ -53,7 +57,8 @@ export function createContext(
     await settle(staging, views);
     await store.close();
   };
-  return { store, journal, views, clock, ids, owner, staging, close };
+  const contentLimits = { ...defaultContentLimits, ...options.contentLimits };
+  return { store, journal, views, clock, ids, owner, staging, contentLimits, close };
 }
 
 /** The context of another user of the same store (Context-1), such as one agent of several; what `options` leave out is inherited. */
@@ -62,7 +67,8 @@ export function deriveContext(context: Context, options: Omit<SessionsOptions, "
   const ids = options.ids ? new FreshIds(options.ids) : context.ids;
   const owner = () => options.owner ?? context.owner();
   const staging = new Staging(owner);
-  return { ...context, clock, ids, owner, staging, close: () => settle(staging, context.views) };
+  const contentLimits = { ...context.contentLimits, ...options.contentLimits };
+  return { ...context, clock, ids, owner, staging, contentLimits, close: () => settle(staging, context.views) };
 }
 
 async function settle(staging: Staging, views: Views): Promise<void> {

@@ -8,7 +8,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
-import type { Fact, UnknownFact } from "../events/index.ts";
+import { type Fact, type UnknownFact, withoutTexts } from "../events/index.ts";
 import { type BranchRef, checkRead, defaultReadLimit, type ReadOptions } from "../log/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
@@ -33,10 +33,6 @@ const queryKeys = optionKeys<EventQuery>({
   limit: true,
   reverse: true,
 });
-
-/** How many events are read at once while nothing is known of their size, and how many bytes then, about. */
-const firstRead = 32;
-const readBytes = 1024 * 1024;
 
 type Known = Fact | UnknownFact;
 /** Where a flow lies: its first fact, and the last one of its turn once that is closed. */
@@ -137,16 +133,7 @@ async function* flowIn(context: Context, ref: BranchRef, query: EventQuery): Asy
 
 /** Flow-4. */
 async function* factsIn(context: Context, ref: BranchRef, range: ReadOptions): AsyncGenerator<Known> {
-  let rest = range;
-  for (let limit = firstRead; ; ) {
-    const { facts, size } = await context.journal.read(ref, { ...rest, limit });
-    yield* facts;
-    const last = facts.at(-1);
-    if (!last || facts.length < limit) return;
-    rest = { ...rest, ...(range.reverse ? { before: last.seq } : { after: last.seq }) };
-    const fitting = Math.ceil((readBytes * facts.length) / Math.max(size, 1));
-    limit = Math.max(1, Math.min(defaultReadLimit, fitting));
-  }
+  for await (const { facts } of context.journal.pieces(ref, range)) yield* facts.map(withoutTexts);
 }
 
 /** As the branch's view has it. A turn that was reverted away is in no view: then the whole log is looked through. */

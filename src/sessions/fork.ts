@@ -11,15 +11,15 @@ import { shownState } from "../projection/header.ts";
 import { stateOf } from "../projection/view.ts";
 import type { ForkRequest, RevertPoint } from "../wire/index.ts";
 import { type BranchInfo, describeBranch } from "./branch.ts";
+import { needBranch } from "./branch-record.ts";
 import { newDetails, resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Compactor } from "./compaction/compact.ts";
-import { checkForkCompaction, compactFork, type ForkCompaction } from "./compaction/fork.ts";
+import { checkForkCompaction, compactFork, defaultForkCompaction, type ForkCompaction } from "./compaction/fork.ts";
 import { withPins } from "./compaction/pins.ts";
 import type { Context, Scope } from "./context.ts";
 import { newOwnership } from "./ownership.ts";
 import { loadFor, type Position, resolvePosition, type Target } from "./position.ts";
-import { needBranch } from "./views.ts";
 
 export type { ForkCompaction, ForkRequest };
 
@@ -73,7 +73,8 @@ export async function forkBranch(
 ): Promise<BranchInfo> {
   checkOptions("The options of forkBranch", request, forkBranchKeys);
   const source = await resolveBranch(context, scope);
-  const { newBranchId = context.ids.next(), state = "fork-point", compaction = "inherit" } = request;
+  const { newBranchId = context.ids.next(), state = "fork-point" } = request;
+  const compaction = request.compaction ?? defaultForkCompaction(compactor);
   checkForkCompaction(compaction);
   checkId(newBranchId, "branch");
   let details = newDetails({ name: newBranchId, ...request });

@@ -9,6 +9,7 @@ import {
   type Message,
   type UnknownEvent,
   type UnknownFact,
+  withoutTexts,
 } from "../events/index.ts";
 import { type BranchRef, checkRead, type ReadOptions } from "../log/index.ts";
 import type { RowHeader } from "../projection/header.ts";
@@ -56,7 +57,7 @@ export async function readEventPage(
     const fitting = facts.length === 0 ? firstRead : Math.ceil(((bytes - read) * facts.length) / Math.max(read, 1));
     const count = bytes === Number.POSITIVE_INFINITY ? limit : Math.min(limit - facts.length, fitting);
     const page = await context.journal.read(ref, { ...range, limit: count });
-    facts.push(...page.facts);
+    facts.push(...page.facts.map(withoutTexts));
     read += page.size;
     const last = page.facts.at(-1);
     if (!last || page.facts.length < count) return asPage(facts);
@@ -80,7 +81,7 @@ async function readFacts(context: Context, scope: Scope, options: ReadOptions): 
   return [...(await context.journal.read(ref, options)).facts];
 }
 
-/** The same for a live stream, which is told whose they are. */
+/** The same for a live stream, with addresses. */
 export async function readEvents(context: Context, ref: BranchRef, options: ReadOptions = {}): Promise<LogEvent[]> {
   return (await readFacts(context, ref, options)).map((fact) => addressFact(ref, fact));
 }
@@ -102,13 +103,14 @@ export async function* watchEvents(
   let after = options.after ?? 0;
   try {
     while (!signal.aborted) {
-      const { facts } = await context.journal.read(ref, { after });
-      for (const fact of facts) {
-        if (signal.aborted) return;
-        after = fact.seq;
-        yield addressFact(ref, fact);
+      for await (const { facts } of context.journal.pieces(ref, { after })) {
+        for (const fact of facts) {
+          if (signal.aborted) return;
+          after = fact.seq;
+          yield addressFact(ref, fact);
+        }
       }
-      if (facts.length === 0) await context.store.watch(ref, after, signal);
+      await context.store.watch(ref, after, signal);
     }
   } finally {
     left.abort();

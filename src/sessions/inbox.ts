@@ -1,6 +1,7 @@
 // The inbox: every open question, over all sessions. The store's index of open branches leads to them; of
 // each branch only the end of its log is read, back to its oldest open question.
 
+import { utf8Length } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
@@ -57,28 +58,46 @@ export interface InteractionList {
 
 /** How many branches one call looks at, so that a filter which finds nothing ends; the cursor goes on from there. */
 const mostBranches = 1000;
-const readAtOnce = 16;
+const readAtOnce = 8;
 
-/** A page of open questions, ordered by session, branch and age. */
-export async function listInteractions(context: Context, query: InteractionQuery): Promise<InteractionList> {
+/** A page of open questions, ordered by session, branch and age: no more than `bytes` of them, about, and at least one. */
+export async function listInteractions(
+  context: Context,
+  query: InteractionQuery,
+  bytes = Number.POSITIVE_INFINITY,
+): Promise<InteractionList> {
   checkOptions("The options of listInteractions", query, queryKeys);
   const { limit = defaultPageSize, sessionId } = query;
   checkLimit(limit);
   if (sessionId !== undefined) checkId(sessionId, "session");
-  const found: Placed[] = [];
+  const fitting: Placed[] = [];
   let looked = 0;
+  let room = bytes;
   for await (const records of openFrom(context, query)) {
     for (let i = 0; i < records.length; i += readAtOnce) {
       const batch = records.slice(i, i + readAtOnce);
-      for (const each of await Promise.all(batch.map((record) => questionsOn(context, record).catch(skip))))
-        found.push(...each);
+      for (const each of await Promise.all(batch.map((record) => questionsOn(context, record).catch(skip)))) {
+        for (const placed of each) {
+          if (!fits(placed, query, context.clock.now())) continue;
+          room -= bytes === Number.POSITIVE_INFINITY ? 0 : utf8Length(JSON.stringify(placed.interaction)) + 1;
+          if (fitting.length === limit || (room < 0 && fitting.length > 0)) return pageOf(fitting);
+          fitting.push(placed);
+        }
+      }
       looked += batch.length;
-      const fitting = found.filter((each) => fits(each, query, context.clock.now()));
-      if (fitting.length > limit) return pageOf(fitting, limit);
       if (looked >= mostBranches) return { interactions: fitting.map(shown), cursor: encodeOpenCursor(batch.at(-1)!) };
     }
   }
-  return { interactions: found.filter((each) => fits(each, query, context.clock.now())).map(shown) };
+  return { interactions: fitting.map(shown) };
+}
+
+/** Questions of a child are shown on the branch whose turn waits for it. */
+async function isMirrored({ store }: Context, { header }: BranchRecord): Promise<boolean> {
+  const { visibility, owner } = header as RowHeader;
+  if (visibility !== "hidden" || !owner) return false;
+  const { sessionId, branchId, turnId } = owner;
+  const record = await store.getBranch({ sessionId, branchId });
+  return (record?.header as RowHeader | undefined)?.turn === turnId;
 }
 
 /** What is gone meanwhile asks nothing any more; a branch that is damaged must not hide the others. */
@@ -105,11 +124,11 @@ function fits({ interaction, seq }: Placed, { kind, agentId, cursor }: Interacti
   return !(isInside && seq <= (start.seq ?? Number.POSITIVE_INFINITY)) && !isOver(interaction, now);
 }
 
-function pageOf(fitting: readonly Placed[], limit: number): InteractionList {
-  const page = fitting.slice(0, limit);
-  const last = page.at(-1);
+/** A page that something comes after. */
+function pageOf(fitting: readonly Placed[]): InteractionList {
+  const last = fitting.at(-1);
   if (!last) return { interactions: [] };
-  return { interactions: page.map(shown), cursor: `${encodeOpenCursor(last.interaction)}@${last.seq}` };
+  return { interactions: fitting.map(shown), cursor: `${encodeOpenCursor(last.interaction)}@${last.seq}` };
 }
 
 /** A place in the inbox: behind a question of this branch, or behind all of them. */
@@ -140,13 +159,12 @@ async function* openFrom(
   } while (cursor !== undefined);
 }
 
-const pageSize = 200;
-
 /** The open questions of a branch as it was when the record was taken, oldest first. */
 async function questionsOn(context: Context, record: BranchRecord): Promise<Placed[]> {
   const { sessionId, branchId, header } = record;
   const ref = { sessionId, branchId };
   const { turn, asks } = header as RowHeader;
+  if (await isMirrored(context, record)) return [];
   const wanted = asks && new Set(asks);
   const closed = new Set<string>();
   const found: Placed[] = [];
@@ -161,10 +179,8 @@ async function questionsOn(context: Context, record: BranchRecord): Promise<Plac
     if (isBegun || (fact.type === "turn.resumed" && fact.turnId === turn)) worker ??= workerOf(fact);
     return wanted ? wanted.size === 0 && worker !== undefined : isBegun;
   };
-  for (let before = record.seq + 1; before > 1; ) {
-    const { facts } = await context.journal.read(ref, { before, limit: pageSize, reverse: true });
-    if (facts.length === 0 || facts.some(take)) break;
-    before = facts.at(-1)!.seq;
+  for await (const { facts } of context.journal.pieces(ref, { before: record.seq + 1, reverse: true })) {
+    if (facts.some(take)) break;
   }
   return found.map(({ seq, interaction }) => {
     return { seq, interaction: interaction.turnId === turn ? { ...interaction, ...worker } : interaction };

@@ -2,20 +2,23 @@
 
 import { systemClock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Fact, NewMessage } from "../events/index.ts";
+import type { Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { ByteRange, ContentUrl } from "../log/content.ts";
 import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
-import type { CompactionInfo } from "../wire/index.ts";
+import type { CompactionCheck, CompactionInfo, PromptDiff, SentPrompt } from "../wire/index.ts";
 import type { Branch, BranchInfo, PlacedBranch, Visibility } from "./branch.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as cleaning from "./cleaning.ts";
+import { type CheckCompactionOptions, checkCompaction } from "./compaction/check.ts";
 import { type CompactOptions, type Compactor, compact } from "./compaction/compact.ts";
 import { listCompactions } from "./compaction/list.ts";
 import * as pins from "./compaction/pinning.ts";
 import { uncompact } from "./compaction/uncompact.ts";
 import * as content from "./content.ts";
 import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
+import type { InputMessage } from "./files.ts";
 import { type EventQuery, isSelective, readSelected } from "./flow.ts";
 import * as forks from "./fork.ts";
 import * as history from "./history.ts";
@@ -23,6 +26,9 @@ import * as inbox from "./inbox.ts";
 import * as interactions from "./interactions.ts";
 import { openStore } from "./open-store.ts";
 import * as permissions from "./permissions.ts";
+import { type DiffOptions, diffPrompts } from "./prompts/diff.ts";
+import { promptOf } from "./prompts/prompt-of.ts";
+import * as queue from "./queue.ts";
 import * as sessions from "./session.ts";
 import type { TurnOptions } from "./turn-opening.ts";
 import type { TurnClose, TurnWriter } from "./turn-writer.ts";
@@ -30,10 +36,12 @@ import * as turns from "./turns.ts";
 import * as objects from "./working-copies.ts";
 
 export type { ToolReturn } from "../events/drafts.ts";
+export type { ByteRange, ContentUrl } from "../log/content.ts";
 export type { Branch, BranchInfo, Fork, PlacedBranch, RunInfo } from "./branch.ts";
 export type { BranchDetails, BranchPatch, NewBranchDetails } from "./branches.ts";
 export type { Checkpoint, CheckpointRequest, CheckpointSource } from "./checkpoints.ts";
 export type { InactiveSessions } from "./cleaning.ts";
+export type { CheckCompactionOptions } from "./compaction/check.ts";
 export type { CompactOptions } from "./compaction/compact.ts";
 export type {
   CompactionStrategy,
@@ -43,13 +51,25 @@ export type {
   StrategyReply,
 } from "./compaction/port.ts";
 export { type CompactionFunction, keepTurns } from "./compaction/strategies.ts";
-export type { Content, ContentUri, NewContent } from "./content.ts";
+export type {
+  ByteStream,
+  Content,
+  ContentDetails,
+  ContentPatch,
+  ContentUri,
+  NewContent,
+  StoredContent,
+} from "./content.ts";
+export type { ContentLimits } from "./content-limits.ts";
 export type { Scope, ScopeObject, SessionsOptions } from "./context.ts";
+export type { InputMessage } from "./files.ts";
 export type { EventQuery } from "./flow.ts";
 export type { ForkCompaction, ForkRequest, OwnedForkRequest, RevertRequest } from "./fork.ts";
 export type { EventPage, LogEvent, LogFact, MessagePage } from "./history.ts";
 export type { InteractionList, InteractionQuery, OpenInteraction } from "./inbox.ts";
 export type { RevokedPermission } from "./permissions.ts";
+export type { DiffOptions } from "./prompts/diff.ts";
+export type { InputChange, InputEdit, QueueOptions, Queuing } from "./queue.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
 export type { TurnOptions } from "./turn-opening.ts";
@@ -183,7 +203,7 @@ export class Sessions {
   // Compaction
 
   /**
-   * Shows older messages as something shorter: to models, or with `retention: "hard"` to people too. The log keeps them.
+   * Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. The log keeps them.
    * `nothing_to_compact` when nothing new would be covered, `run_active` while a run is active.
    */
   compact(scope: Scope, options: CompactOptions = {}): Promise<CompactionInfo> {
@@ -198,12 +218,20 @@ export class Sessions {
     return uncompact(this.#context, scope, id);
   }
 
-  /** Lists the compactions in force and those whose place they took, newest first. */
+  /** Lists the compactions in force and those they replaced, newest first. */
   listCompactions(scope: Scope): Promise<CompactionInfo[]> {
     return listCompactions(this.#context, scope);
   }
 
-  /** Pins a message: every compaction from now on keeps it word for word. */
+  /**
+   * Asks the same questions with a compaction and without it, and compares the answers. Needs an agent, whose model is asked.
+   * Writes nothing.
+   */
+  checkCompaction(scope: Scope, options: CheckCompactionOptions = {}): Promise<CompactionCheck> {
+    return checkCompaction(this.#context, scope, options, this.compactor);
+  }
+
+  /** Pins a message: every compaction from now on keeps it verbatim. */
   pin(scope: Scope, messageId: string): Promise<void> {
     return pins.pin(this.#context, scope, messageId);
   }
@@ -218,6 +246,21 @@ export class Sessions {
     return pins.listPins(this.#context, scope);
   }
 
+  // Prompts
+
+  /**
+   * Rebuilds what the model was sent for a reply and verifies it by its hash; each part says where it comes from.
+   * `prompt_not_kept` for a message that no model call made.
+   */
+  promptOf(scope: Scope, messageId: string): Promise<SentPrompt> {
+    return promptOf(this.#context, scope, messageId);
+  }
+
+  /** Finds the first part in which the prompts of two replies differ, the earlier reply first, and what made it. */
+  diffPrompts(scope: Scope, from: string, to: string, options: DiffOptions = {}): Promise<PromptDiff> {
+    return diffPrompts(this.#context, scope, from, to, options);
+  }
+
   // Turns
 
   /** Begins a turn with its input. The writer holds the branch until the turn closes. */
@@ -228,6 +271,14 @@ export class Sessions {
   /** Resumes the open turn, for example after a crash; `nothing_to_resume` if there is none. */
   resumeTurn(scope: Scope, options: TurnOptions = {}): Promise<TurnWriter> {
     return turns.resumeTurn(this.#context, scope, options);
+  }
+
+  /**
+   * Begins a turn with the inputs that are next in the branch's queue; undefined if none waits, `turn_open` while another turn
+   * is open. Runs of an agent do this by themselves.
+   */
+  takeInputs(scope: Scope, options: TurnOptions = {}): Promise<TurnWriter | undefined> {
+    return turns.takeInputs(this.#context, scope, options);
   }
 
   /** Appends a complete turn at once, for example to import one. */
@@ -245,6 +296,36 @@ export class Sessions {
   /** Lists open questions of all sessions or of one, including those that an active run waits for. */
   listInteractions(query: inbox.InteractionQuery = {}): Promise<inbox.InteractionList> {
     return inbox.listInteractions(this.#context, query);
+  }
+
+  // Queued inputs
+
+  /**
+   * Queues an input on the branch, whether or not a run is active: the next turn takes it, or with `when: "steer"` the open one.
+   * An agent takes it; without one it waits. The same `inputId` is queued once.
+   */
+  queueInput(scope: Scope, input: string | readonly InputMessage[], options: queue.QueueOptions = {}) {
+    return queue.queueInput(this.#context, scope, input, options);
+  }
+
+  /** Lists the inputs that wait on the branch, oldest first. */
+  listQueue(scope: Scope): Promise<readonly QueuedInput[]> {
+    return queue.listQueue(this.#context, scope);
+  }
+
+  /** Changes what a queued input says, or when it is taken; `input_closed` once it was taken or withdrawn. */
+  editInput(
+    scope: Scope,
+    inputId: string,
+    edit: queue.InputEdit,
+    change: queue.InputChange = {},
+  ): Promise<QueuedInput> {
+    return queue.editInput(this.#context, scope, inputId, edit, change);
+  }
+
+  /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
+  withdrawInput(scope: Scope, inputId: string, change: queue.InputChange = {}): Promise<QueuedInput> {
+    return queue.withdrawInput(this.#context, scope, inputId, change);
   }
 
   // Remembered permissions
@@ -316,24 +397,34 @@ export class Sessions {
 
   // Content
 
-  /** Stores bytes once per session and returns the reference that messages use. */
+  /** Stores bytes once per session, streamed, and returns the reference that messages use. `content_too_large`. */
   putContent(scope: Scope, upload: content.NewContent): Promise<content.Content> {
     return content.putContent(this.#context, scope, upload);
   }
 
-  /** Returns content visible to the branch, by id or reference. */
-  getContent(scope: Scope, idOrUri: string): Promise<{ content: content.Content; bytes: Uint8Array }> {
-    return content.getContent(this.#context, scope, idOrUri);
+  /** Returns content visible to the branch, by id or reference; iterate over it to stream its bytes. */
+  getContent(scope: Scope, idOrUri: string, options?: { range?: ByteRange }): Promise<content.StoredContent> {
+    return content.getContent(this.#context, scope, idOrUri, options);
   }
 
-  /** Lists the content visible to the branch: its own uploads and its ancestors'. */
+  /** Lists the content visible to the branch: its own, and its ancestors' from before the fork. */
   listContent(scope: Scope): Promise<content.Content[]> {
     return content.listContent(this.#context, scope);
+  }
+
+  /** Changes what is noted about content; null removes a detail. */
+  updateContent(scope: Scope, idOrUri: string, patch: content.ContentPatch): Promise<content.Content> {
+    return content.updateContent(this.#context, scope, idOrUri, patch);
   }
 
   /** Deletes the branch's own reference to the content; false if it had none. */
   deleteContent(scope: Scope, idOrUri: string): Promise<boolean> {
     return content.deleteContent(this.#context, scope, idOrUri);
+  }
+
+  /** A URL for direct downloads, where the store's bytes are kept in a place that has such. */
+  contentUrl(scope: Scope, idOrUri: string, options?: { expiresMs?: number }): Promise<ContentUrl | undefined> {
+    return content.contentUrl(this.#context, scope, idOrUri, options);
   }
 
   // The log

@@ -5,12 +5,12 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import { needBlobs } from "../log/need-blobs.ts";
+import type { ByteRange, ContentStore } from "../log/content.ts";
+import { needContent } from "../log/need-content.ts";
 import { refuse } from "../log/refusals.ts";
 import type {
   Appended,
   AppendOptions,
-  Blobs,
   BranchRef,
   LiveChannel,
   NewBranch,
@@ -46,8 +46,8 @@ class LazyStore implements Store {
     return this.#opened?.segments;
   }
 
-  get blobs(): Blobs | undefined {
-    return this.#opened ? this.#opened.blobs : this.#unopenedBlobs;
+  get content(): ContentStore | undefined {
+    return this.#opened ? this.#opened.content : this.#unopenedContent;
   }
 
   get live(): LiveChannel | undefined {
@@ -55,12 +55,24 @@ class LazyStore implements Store {
   }
 
   /** LazyStore-2. */
-  readonly #unopenedBlobs: Blobs = {
-    put: (ref, blob) => this.#use((store) => needBlobs(store).put(ref, blob)),
-    get: (ref, contentId) => this.#use((store) => needBlobs(store).get(ref, contentId)),
-    list: (ref) => this.#use((store) => needBlobs(store).list(ref)),
-    delete: (ref, contentId) => this.#use((store) => needBlobs(store).delete(ref, contentId)),
+  readonly #unopenedContent: ContentStore = {
+    write: (ref) => this.#content((content) => content.write(ref)),
+    get: (ref, contentId) => this.#content((content) => content.get(ref, contentId)),
+    read: (ref, contentId, range) => this.#readContent(ref, contentId, range),
+    list: (ref) => this.#content((content) => content.list(ref)),
+    update: (ref, contentId, info) => this.#content((content) => content.update(ref, contentId, info)),
+    delete: (ref, contentId) => this.#content((content) => content.delete(ref, contentId)),
+    usage: (sessionId) => this.#content((content) => content.usage(sessionId)),
+    url: (ref, contentId, options) => this.#content(async (content) => content.url?.(ref, contentId, options)),
   };
+
+  #content<T>(operation: (content: ContentStore) => Promise<T>): Promise<T> {
+    return this.#use((store) => operation(needContent(store)));
+  }
+
+  async *#readContent(ref: BranchRef, contentId: string, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
+    yield* await this.#content(async (content) => content.read(ref, contentId, range));
+  }
 
   createSession(session: { id: string; metadata: JsonObject; state: JsonObject; branch: NewBranch }) {
     return this.#use((store) => store.createSession(session));

@@ -115,14 +115,14 @@ describe("a store that is opened when it is used", () => {
     const store = lazyStore(join(directory, "parts"), { clock });
     const main = { sessionId: "s", branchId: "main" };
     expect([store.segments, store.live]).toEqual([undefined, undefined]);
-    await expect(store.blobs!.list(main)).rejects.toMatchObject({ code: "branch_not_found" });
+    await expect(store.content!.list(main)).rejects.toMatchObject({ code: "branch_not_found" });
     expect(store.kind).toBe("file");
     await store.createSession(born("s"));
     await store.segments!.save(main, { to: 0, lines: ["x"] });
-    expect(await store.blobs!.list(main)).toEqual([]);
+    expect(await store.content!.list(main)).toEqual([]);
     expect(store.live).toBeUndefined();
     await store.close();
-    await expect(store.blobs!.list(main)).rejects.toMatchObject({ code: "store_closed" });
+    await expect(store.content!.list(main)).rejects.toMatchObject({ code: "store_closed" });
   });
 
   test("says to each who uses it why it can't be opened, and is tried again by the next", async () => {

@@ -1,14 +1,18 @@
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { maskUrl } from "../base/mask-url.ts";
+import type { Blobs } from "../log/blobs.ts";
 import type { Store } from "../log/store.ts";
 
 /**
  * Opens the store of a `store` option: an object as it is, a directory, a URL, or memory if it is omitted. Backends are
  * loaded on demand.
  */
-export async function openStore(store: Store | string | undefined, { clock }: { clock?: Clock }): Promise<Store> {
-  const options = clock ? { clock } : {};
+export async function openStore(
+  store: Store | string | undefined,
+  { clock, blobs }: { clock?: Clock; blobs?: Blobs } = {},
+): Promise<Store> {
+  const options = { ...(clock && { clock }), ...(blobs && { blobs }) };
   if (typeof store === "object" && store !== null) return store;
   if (store !== undefined && typeof store !== "string") {
     throw new BoughError("store_unsupported", "store must be a store object, a directory or a URL.");
@@ -26,7 +30,9 @@ export async function openStore(store: Store | string | undefined, { clock }: { 
     return (await import("../stores/redis/index.ts")).redisStore(store, options);
   }
   if (scheme === undefined || scheme === "file") {
-    return (await import("../stores/file/index.ts")).fileStore(pathOf(store), options);
+    if (blobs)
+      throw new BoughError("store_unsupported", "A directory keeps its own content; blobs needs another store.");
+    return (await import("../stores/file/index.ts")).fileStore(pathOf(store), clock ? { clock } : {});
   }
   throw new BoughError(
     "store_unsupported",

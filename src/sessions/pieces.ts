@@ -81,7 +81,7 @@ export class Pieces {
       const { to } = left.at(-1)!;
       if (!asked.has(to)) asked = await this.#piecesAt(ref, left, from);
       const piece = asked.get(to);
-      // Views-3: positions only get smaller, or this might not end. Whether they fit is told when they are joined.
+      // Views-3: positions only get smaller, or this might not end. Whether they fit is checked when they are joined.
       if (!piece || to >= below) return undefined;
       pieces.push(piece);
       [left, below] = [needed(piece.before), piece.rest.seq];

@@ -151,9 +151,9 @@ async function checkReachable(context: Context, ref: BranchRef, view: BranchView
 /** Going back from the newest fact, a revert jumps to where it went. */
 async function isOnPath(context: Context, ref: BranchRef, view: BranchView, seq: number): Promise<boolean> {
   let at = view.seq;
-  while (at > seq) {
-    const { facts } = await context.journal.read(ref, { after: seq, before: at + 1, reverse: true });
+  for await (const { facts } of context.journal.pieces(ref, { after: seq, before: at + 1, reverse: true })) {
     for (const fact of facts) if (fact.seq === at) at = fact.type === "branch.reverted" ? fact.to : at - 1;
+    if (at <= seq) break;
   }
   return at === seq;
 }

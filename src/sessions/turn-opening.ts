@@ -3,12 +3,15 @@
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { messagesAdded, turnEnded, turnResumed, turnStarted } from "../events/drafts.ts";
-import type { Draft, NewMessage, TurnRequest } from "../events/index.ts";
+import type { Draft, NewMessage, QueuedInput, TurnRequest } from "../events/index.ts";
 import type { BranchRef } from "../log/index.ts";
 import type { BranchView } from "../projection/index.ts";
+import { messagesOfInput } from "../projection/queue.ts";
 import { appendClaiming, defaultLeaseMs } from "./claims.ts";
 import type { Context } from "./context.ts";
 import type { Retention } from "./retention.ts";
+import { needRoom } from "./room.ts";
+import { isOutdated, takenMessages } from "./taken-messages.ts";
 import { checkNew, HeldTurn } from "./turn-writer.ts";
 import type { Expected } from "./views.ts";
 
@@ -46,6 +49,8 @@ export async function holdTurn<Decided extends Decision>(
   decide: (view: BranchView) => Decided | Promise<Decided>,
 ): Promise<{ held: HeldTurn; decision: Decided }> {
   const { views } = context;
+  const making = onCached ? needRoom(context, ref) : undefined;
+  if (making) await making;
   for (let cached = onCached ? views.cachedToAppend(ref) : undefined; ; cached = undefined) {
     const { view, expected } = cached ?? (await loadToAppend(context, ref));
     const made = decide(view);
@@ -62,8 +67,8 @@ export async function holdTurn<Decided extends Decision>(
       return { held: new HeldTurn(context, ref, { turnId, claim: claim!, facts, retention }), decision };
     } catch (error) {
       // A cached view of a branch that is gone: loading it says what is gone.
-      const isStale = BoughError.is(error, "sequence_conflict") || (cached && BoughError.is(error, "branch_not_found"));
-      if (!isStale) throw error;
+      const isGone = cached && BoughError.is(error, "branch_not_found");
+      if (!isGone && !(await isOutdated(context, ref, { error, drafts, seq: expected.expectedSeq! }))) throw error;
     }
   }
 }
@@ -92,6 +97,17 @@ export function draftOpening(
   const drafts: Draft[] = open ? [turnEnded(context, open.id, superseded)] : [];
   drafts.push(turnStarted(context, turnId, stampOf(turn)), ...messagesAdded(context, turnId, input, isInput));
   return { turnId, drafts };
+}
+
+/** The drafts that begin a turn with queued inputs. Hooks may have rewritten the messages. */
+export function draftTaking(
+  context: Context,
+  inputs: readonly QueuedInput[],
+  turn: { turnId: string; input?: readonly NewMessage[] } & TurnStamp,
+): Opening {
+  const { turnId, input = inputs.flatMap(messagesOfInput) } = turn;
+  const taken = { ...stampOf(turn), inputs: inputs.map(({ id }) => id) };
+  return { turnId, drafts: [turnStarted(context, turnId, taken), ...takenMessages(context, turnId, inputs, input)] };
 }
 
 /** Tells the input from what the turn adds to it, also after a crash. */

@@ -1,7 +1,7 @@
 // Writing a turn: what the holder of a branch appends until the turn closes (Turns-1, Turns-4 of turns.ts).
 
-import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { AnyDraft } from "../events/codec.ts";
 import {
   messagesAdded,
   stateChanged,
@@ -11,20 +11,24 @@ import {
   turnEnded,
   turnStaged,
 } from "../events/drafts.ts";
-import type { Draft, Fact, NewMessage } from "../events/index.ts";
+import type { Draft, Fact, NewMessage, QueuedInput } from "../events/index.ts";
 import { type AppendOptions, type BranchRef, type RunClaim, refuse } from "../log/index.ts";
-import { isAboutQuestions } from "../projection/header.ts";
+import { needsNewest } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
+import { steeringInputs } from "../projection/queue.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { defaultLeaseMs } from "./claims.ts";
 import type { Context } from "./context.ts";
 import type { Retention } from "./retention.ts";
+import { isOutdated, takenMessages } from "./taken-messages.ts";
 
 /** How a turn closes. */
 export interface TurnClose {
   readonly usage?: JsonObject;
   /** What of it went into summaries of the history. */
   readonly summaries?: JsonObject;
+  /** What the turn's children used; not part of `usage`. */
+  readonly children?: JsonObject;
   /** What the last model call was sent and answered, in tokens. */
   readonly context?: { inputTokens: number; outputTokens: number; model?: string | undefined };
   readonly iterations?: number;
@@ -44,7 +48,9 @@ export interface TurnWriter {
   /** Appends one tool result as it arrives. */
   toolReturned(result: ToolReturn): Promise<Fact>;
   /** Appends facts of any kind in one step. */
-  append(...drafts: Draft[]): Promise<readonly Fact[]>;
+  append(...drafts: AnyDraft[]): Promise<readonly Fact[]>;
+  /** Adds the queued inputs that steer this turn, each once; an empty list when none waits. */
+  steer(): Promise<readonly Fact[]>;
   /** Closes the turn, with its last messages, in one append. */
   commit(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
   /** Stages the turn: complete, but left for the caller to save (saveBranch). */
@@ -65,7 +71,7 @@ export interface TurnFailure {
 }
 
 /** How a turn closes. `drafts` are messages that were shown to hooks before: they are written as they were shown. */
-type Closing = TurnClose & { readonly messages?: readonly NewMessage[]; readonly drafts?: readonly Draft[] };
+type Closing = TurnClose & { readonly messages?: readonly NewMessage[]; readonly drafts?: readonly AnyDraft[] };
 
 interface Hold extends Pick<TurnWriter, "turnId" | "claim"> {
   readonly facts: readonly Fact[];
@@ -120,30 +126,51 @@ export class HeldTurn implements TurnWriter {
   }
 
   async add(...messages: NewMessage[]) {
-    return this.#write(messagesAdded(this.#context, this.turnId, messages), {});
+    return this.append(...messagesAdded(this.#context, this.turnId, messages));
   }
 
   async toolReturned(result: ToolReturn) {
     return (await this.append(toolReturned(this.#context, this.turnId, result)))[0]!;
   }
 
-  append(...drafts: Draft[]) {
-    return this.#write(drafts, {});
+  append(...drafts: AnyDraft[]) {
+    return this.#write(() => drafts, { isChecked: drafts.some(needsNewest) });
   }
 
-  async commit(close: Closing = {}) {
-    const facts = await this.#close(close, () => turnCommitted(this.#context, this.turnId, close));
-    if (this.#retention) await clearTurnCheckpoints(this.#context, this.ref, this.turnId, this.#retention);
+  /**
+   * `before` goes before the messages, in the same append. `rewrite` may change what they say; when it returns nothing, they stay
+   * as they are.
+   */
+  steer(
+    before: readonly AnyDraft[] = [],
+    rewrite: (inputs: readonly QueuedInput[]) => Promise<readonly NewMessage[] | undefined> = async () => undefined,
+  ): Promise<readonly Fact[]> {
+    const decide = async (view: BranchView): Promise<readonly AnyDraft[]> => {
+      const inputs = steeringInputs(view);
+      if (inputs.length === 0) return [];
+      const messages = await rewrite(inputs);
+      return [...before, ...takenMessages(this.#context, this.turnId, inputs, messages, { isSteering: true })];
+    };
+    return this.#write(decide, { isChecked: true, isOnNewest: true });
+  }
+
+  /** With `unless`, the turn is closed on a view of which that is not true; otherwise nothing is written, and nothing returned. */
+  async commit(close: Closing = {}, unless?: Unless) {
+    const facts = await this.#close(close, () => turnCommitted(this.#context, this.turnId, close), { unless });
+    if (this.#retention && facts.length > 0) {
+      await clearTurnCheckpoints(this.#context, this.ref, this.turnId, this.#retention);
+    }
     return facts;
   }
 
-  stage(close: Closing = {}) {
+  /** `unless` as in `commit`. */
+  stage(close: Closing = {}, unless?: Unless) {
     const header = { stagedBy: this.#context.staging.name };
-    return this.#close(close, () => turnStaged(this.#context, this.turnId, close), header);
+    return this.#close(close, () => turnStaged(this.#context, this.turnId, close), { unless, header });
   }
 
   end(close: Closing & Omit<TurnFailure, "messages">) {
-    return this.#close(close, () => turnEnded(this.#context, this.turnId, close));
+    return this.#close(close, () => turnEnded(this.#context, this.turnId, close), {});
   }
 
   async renew(leaseMs = defaultLeaseMs) {
@@ -160,54 +187,63 @@ export class HeldTurn implements TurnWriter {
   }
 
   /** Results that are still on their way are part of what is closed. */
-  async #close({ drafts = [], messages = [], state }: Closing, last: () => Draft, header?: JsonObject) {
+  async #close(
+    { drafts = [], messages = [], state }: Closing,
+    last: () => Draft,
+    { unless, header }: { unless?: Unless | undefined; header?: JsonObject },
+  ) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
     const added = messagesAdded(this.#context, this.turnId, messages);
     const all = [...drafts, ...added, ...stateChanged(this.#context, this.turnId, state), last()];
-    return await this.#write(all, { release: true, ...(header && { header }) });
+    const decide = (view: BranchView) => (unless?.(view) ? [] : all);
+    return await this.#write(decide, { release: true, ...(header && { header }), isChecked: unless !== undefined });
   }
 
-  async #write(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
+  async #write(decide: Decide, writing: Writing): Promise<readonly Fact[]> {
     this.#checkOpen();
-    const writing = this.#append(drafts, options);
-    this.#inFlight.add(writing);
+    const appending = this.#append(decide, writing);
+    this.#inFlight.add(appending);
     try {
-      return await writing;
+      return await appending;
     } finally {
-      this.#inFlight.delete(writing);
+      this.#inFlight.delete(appending);
     }
   }
 
-  async #append(drafts: readonly Draft[], options: Writing): Promise<readonly Fact[]> {
+  async #append(decide: Decide, { isChecked, isOnNewest, ...options }: Writing): Promise<readonly Fact[]> {
+    const { views } = this.#context;
     const { epoch } = this.claim;
-    const facts = drafts.some(isAboutQuestions)
-      ? await this.#appendOnNewest(drafts, { ...options, epoch })
-      : await this.#appendOn(this.#cachedView() ?? (await this.view()), drafts, { ...options, epoch });
-    this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
-    if (options.release) {
-      this.#closed = true;
-      this.#hold(0);
-    }
-    return facts;
-  }
-
-  /** Others answer meanwhile, and which questions are open stands in the header: such an append is held to what it saw. */
-  async #appendOnNewest(drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
+    let view = isOnNewest ? await this.#newest() : (this.#cachedView() ?? (await this.view()));
     for (;;) {
-      const { view } = await this.#context.views.loadForRun(this.ref);
+      // The view may grow while it is decided.
+      const { seq } = view;
+      if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
+      const decided = decide(view);
+      const drafts = decided instanceof Promise ? await decided : decided;
+      if (drafts.length === 0) return [];
+      const checking = checkNew(this.#context, this.ref, view, drafts);
+      if (checking) await checking;
       try {
-        return await this.#appendOn(view, drafts, { ...options, expectedSeq: view.seq });
+        const held = isChecked ? { ...options, expectedSeq: seq } : options;
+        const { facts } = await views.append(this.ref, view, drafts, { ...held, epoch });
+        this.#wrote(facts, options);
+        return facts;
       } catch (error) {
-        if (!BoughError.is(error, "sequence_conflict")) throw error;
+        if (!isChecked || !(await isOutdated(this.#context, this.ref, { error, drafts, seq }))) throw error;
       }
+      view = await this.#newest();
     }
   }
 
-  async #appendOn(view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<readonly Fact[]> {
-    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, this.claim.epoch);
-    const checking = checkNew(this.#context, this.ref, view, drafts);
-    if (checking) await checking;
-    return (await this.#context.views.append(this.ref, view, drafts, options)).facts;
+  async #newest(): Promise<BranchView> {
+    return (await this.#context.views.loadForRun(this.ref)).view;
+  }
+
+  #wrote(facts: readonly Fact[], { release }: Pick<Writing, "release">): void {
+    this.#seq = Math.max(this.#seq, facts.at(-1)!.seq);
+    if (!release) return;
+    this.#closed = true;
+    this.#hold(0);
   }
 
   #checkOpen() {
@@ -215,8 +251,19 @@ export class HeldTurn implements TurnWriter {
   }
 }
 
-/** `header` has keys of the branch's row beside those that the facts change. */
-type Writing = { readonly release?: true; readonly header?: JsonObject };
+/** Decides what is written on a view; nothing is written for an empty list. */
+type Decide = (view: BranchView) => readonly AnyDraft[] | Promise<readonly AnyDraft[]>;
+
+/** What keeps a turn from closing. */
+type Unless = (view: BranchView) => boolean;
+
+interface Writing extends Pick<AppendOptions, "header"> {
+  readonly release?: true;
+  /** It is held to the view that it was decided on: others answer and queue meanwhile. */
+  readonly isChecked?: boolean;
+  /** What others wrote is looked at first. */
+  readonly isOnNewest?: boolean;
+}
 
 /**
  * Refuses a message whose id the branch has from its parent: the store tells only the branch's own facts apart. A promise only
@@ -226,7 +273,7 @@ export function checkNew(
   { views, ids }: Context,
   ref: BranchRef,
   view: BranchView,
-  drafts: readonly Draft[],
+  drafts: readonly AnyDraft[],
 ): Promise<void> | undefined {
   // All of them are taken, wherever they go: from then on another branch may have them.
   const given = drafts.filter(({ type, id }) => type === "message.added" && !ids.take(id));

@@ -7,19 +7,24 @@
 //   Turns-4. After it closed, or after another took the branch over, a writer writes nothing.
 
 import { BoughError } from "../base/errors.ts";
+import { failpoint } from "../base/failpoint.ts";
+import type { JsonObject } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import { messagesAdded, stateChanged, turnCommitted } from "../events/drafts.ts";
-import type { Fact, NewMessage } from "../events/index.ts";
+import type { Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
+import { nextInputs } from "../projection/queue.ts";
 import { resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
-import { draftOpening, draftResumption, holdTurn, type TurnOptions } from "./turn-opening.ts";
+import { draftOpening, draftResumption, draftTaking, holdTurn, type TurnOptions } from "./turn-opening.ts";
 import { checkNew, type TurnClose, type TurnWriter } from "./turn-writer.ts";
 
 const turn = { runId: true, agentId: true, metadata: true, leaseMs: true, retention: true } as const;
 const beginTurnKeys = optionKeys<TurnOptions>(turn);
-const close = { usage: true, summaries: true, context: true, iterations: true, reason: true, state: true } as const;
+const used = { usage: true, summaries: true, children: true } as const;
+const close = { ...used, context: true, iterations: true, reason: true, state: true } as const;
 const appendTurnKeys = optionKeys<TurnClose & TurnOptions>({ ...turn, ...close });
 
 /** Begins a turn with its input; a turn that was left open is closed first. */
@@ -47,6 +52,61 @@ export async function resumeTurn(context: Context, scope: Scope, options: TurnOp
     throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no turn to resume.`, { data: { ...ref } });
   });
   return held;
+}
+
+/**
+ * Begins a turn with the inputs that are next in the queue (`nextInputs`), as they were asked; undefined when none waits.
+ * `turn_open` while another turn is.
+ */
+export async function takeInputs(
+  context: Context,
+  scope: Scope,
+  options: TurnOptions = {},
+): Promise<TurnWriter | undefined> {
+  checkOptions("The options of takeInputs", options, beginTurnKeys);
+  const ref = await resolveBranch(context, scope);
+  const runId = options.runId ?? context.ids.next();
+  try {
+    const { held } = await holdTurn(context, ref, { ...options, runId }, (view) => {
+      const inputs = inputsToTake(ref, view);
+      const turn = { ...askedTogether(inputs), ...options, runId, turnId: context.ids.next() };
+      return { opening: draftTaking(context, inputs, turn) };
+    });
+    failpoint("run.input.taken");
+    return held;
+  } catch (error) {
+    if (BoughError.is(error, "nothing_to_resume")) return undefined;
+    throw error;
+  }
+}
+
+/** The inputs that a turn takes now; `nothing_to_resume` without any, `turn_open` while another turn is open. */
+export function inputsToTake(ref: BranchRef, { open, queue }: BranchView): readonly QueuedInput[] {
+  const inputs = nextInputs(queue);
+  if (inputs.length === 0) {
+    throw new BoughError("nothing_to_resume", `Branch "${ref.branchId}" has no queued input.`, { data: { ...ref } });
+  }
+  if (open) throw turnOpen(ref, open.id);
+  return inputs;
+}
+
+/** How inputs that are taken together were asked: alike, but each may have metadata of its own. */
+export function askedTogether(
+  inputs: readonly QueuedInput[],
+): Pick<QueuedInput, "agentId" | "by" | "metadata" | "request"> {
+  const { agentId, by, request } = inputs[0]!;
+  const metadata: JsonObject = Object.assign({}, ...inputs.map((each) => each.metadata));
+  return {
+    ...(agentId !== undefined && { agentId }),
+    ...(by !== undefined && { by }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(request && { request }),
+  };
+}
+
+function turnOpen(ref: BranchRef, turnId: string): BoughError {
+  const sentence = `Branch "${ref.branchId}" has an open turn; its queue is taken when that is closed.`;
+  return new BoughError("turn_open", sentence, { data: { ...ref, turnId } });
 }
 
 /** Appends a complete turn at once: for imports, and when the answer is already known. */

@@ -5,6 +5,7 @@
 //       more branches than fit are used in turn.
 //   ViewCache-4. What views share is counted once, whole, until the last of them is removed: a fork's view points at its parent's
 //       messages. So the sum is never less than what is kept. It may be more, when only a fork of the beginning is left.
+//   ViewCache-5. No turn begins on a view of more than `largest`: one conversation alone must not fill the memory.
 
 import { BoughError } from "../base/errors.ts";
 import { nodeModule } from "../base/node.ts";
@@ -32,6 +33,7 @@ export interface Slot {
 }
 
 const mostByDefault = 256 * 1024 * 1024;
+const largestByDefault = 64 * 1024 * 1024;
 const drawn = 3;
 /** Less than this is not shared but counted for each: a share for every turn between two forks would cost more than it says. */
 const leastShared = 64 * 1024;
@@ -47,16 +49,29 @@ export function defaultCacheBytes(): number {
   return heap === undefined ? elsewhere : Math.min(mostByDefault, Math.floor(heap / 8));
 }
 
+/** What one conversation of a server may take: 64 MiB, but at most an eighth of what the heap may grow to. */
+export function defaultConversationBytes(): number {
+  return Math.min(largestByDefault, defaultCacheBytes());
+}
+
 export class ViewCache {
   readonly budget: number;
+  /** What one view may take for a turn to begin on it. */
+  readonly largest: number;
   readonly #slots: Slot[] = [];
   #bytes = 0;
   #tick = 0;
   #chance = 1;
 
-  constructor(budget = defaultCacheBytes()) {
+  constructor(budget = defaultCacheBytes(), largest = Number.POSITIVE_INFINITY) {
     if (!(budget >= 0)) throw new BoughError("invalid_argument", "cacheBytes must be a number of bytes, ≥ 0.");
     this.budget = budget;
+    this.largest = largest;
+  }
+
+  /** Whether a view takes more than it may (ViewCache-5), what it holds together with others included. */
+  isTooLarge({ bytes, shares }: Pick<Slot, "bytes" | "shares">): boolean {
+    return shares.reduce((sum, share) => sum + share.bytes, bytes) > this.largest;
   }
 
   /** What is kept now, in bytes and in views. */

@@ -12,48 +12,31 @@
 import type { Clock } from "../base/clock.ts";
 import { mergePatch } from "../base/json.ts";
 import { KeyedMutex } from "../base/mutex.ts";
-import type { Draft } from "../events/index.ts";
+import type { AnyDraft } from "../events/codec.ts";
 import {
   type AppendOptions,
   type BranchRecord,
   type BranchRef,
   beginningOfKeys,
   branchKey,
-  refuse,
   type Store,
 } from "../log/index.ts";
 import { encodeDrafts, type Facts, type Journal, numberFrom, type Written } from "../log/journal.ts";
-import { type Ahead, adopt, foldAhead, foldNext, isCurrent, type RowHeader } from "../projection/header.ts";
-import { type BranchView, emptyView } from "../projection/index.ts";
-import { stillSealed, visibleFrom } from "../projection/segment.ts";
+import { type Ahead, foldAhead, isCurrent } from "../projection/header.ts";
+import type { BranchView } from "../projection/index.ts";
 import { PartialView, stateOf } from "../projection/view.ts";
+import { bornOf, needBranch } from "./branch-record.ts";
 import { forkOf, type NewFork, pagesAfter, readEarlier, readFork, readState } from "./earlier.ts";
 import { indexView, type MessageIndex } from "./message-index.ts";
 import { Pieces } from "./pieces.ts";
-import { type Cuttable, cut, isCutDue, sealedOf, sharedWith } from "./sealing.ts";
+import { cut, isCutDue, sealedOf } from "./sealing.ts";
 import { type Slot, ViewCache } from "./view-cache.ts";
+import { type Entry, foldInto, makeEntry, nothingFolded, sizeFork, sizeFront } from "./view-entry.ts";
 
-/** What a view and each fact in it take besides their text, roughly. */
-const viewBytes = 4096;
-const factBytes = 512;
-/** What a message takes that another view holds already. */
-const pointerBytes = 8;
 /** How many forks are remembered that were made here and not used yet. */
 const mostForks = 256;
 /** A fork that wrote more by itself has pieces of its own. */
 const mostOwnFacts = 1000;
-
-interface Entry extends Slot, Cuttable {
-  /** The first own fact of its branch; absent for a view that is not cached. */
-  readonly born: string | undefined;
-  index: MessageIndex | undefined;
-}
-
-/** What an entry is made of; `size` is that of its text. */
-type NewEntry = Pick<Entry, "view" | "sealed" | "lastId"> &
-  Partial<Pick<Entry, "unsealed" | "sealedFrom">> & { readonly size: number };
-
-const nothingFolded = () => ({ view: emptyView(), sealed: [], lastId: "", size: 0, behind: undefined });
 
 /** Holds an append to the view it was decided on. */
 export type Expected = Pick<AppendOptions, "expectedSeq" | "expectedHeader">;
@@ -131,8 +114,13 @@ export class Views {
     return { view, expected: { expectedSeq: view.seq, expectedHeader: { born } } };
   }
 
+  /** The slot of a cached view. */
+  slotOf(ref: BranchRef): Readonly<Slot> | undefined {
+    return this.#entries.get(branchKey(ref));
+  }
+
   /** Appends drafts that were decided on this view, with what they change in the header of the branch's row (Views-5). */
-  append(ref: BranchRef, view: BranchView, drafts: readonly Draft[], options: AppendOptions): Promise<Written> {
+  append(ref: BranchRef, view: BranchView, drafts: readonly AnyDraft[], options: AppendOptions): Promise<Written> {
     const encoding = encodeDrafts(drafts);
     const write = (on: BranchView) => {
       const ahead = foldAhead(on, numberFrom(on.seq + 1, encoding).facts);
@@ -152,7 +140,7 @@ export class Views {
   begin(ref: BranchRef, made: Facts): void {
     const key = branchKey(ref);
     const entry = this.#entry(key, made.facts[0]!.id, nothingFolded());
-    this.#foldInto(entry, made);
+    foldInto(this.cache, entry, made);
     this.#keep(key, entry);
   }
 
@@ -236,7 +224,8 @@ export class Views {
   /** Folds what the log has, up to a position; false when the view does not hold enough for it. */
   async #catchUp(ref: BranchRef, entry: Entry, seq: number, first?: Facts): Promise<boolean> {
     try {
-      for await (const page of pagesAfter(this.#journal, ref, entry.view, seq, first)) this.#foldInto(entry, page);
+      for await (const page of pagesAfter(this.#journal, ref, entry.view, seq, first))
+        foldInto(this.cache, entry, page);
       return true;
     } catch (error) {
       if (error instanceof PartialView) return false;
@@ -251,7 +240,7 @@ export class Views {
     if (skipped === 0) return true;
     const size = await this.#pieces.complete(ref, view, entry.sealed);
     if (size === undefined) return false;
-    this.cache.resize(entry, entry.bytes + size + skipped * factBytes);
+    sizeFront(this.cache, entry, size, skipped);
     return true;
   }
 
@@ -283,7 +272,7 @@ export class Views {
     const state = fork.state ?? (await this.stateAt(parentRef, parent.seq, from.view));
     view.state = mergePatch(state, fork.forked.set ?? {});
     const entry = this.#entry(key, born, { view, ...sealedOf(from, view), lastId: born, size: 0 });
-    this.cache.resize(entry, viewBytes + fork.size + (view.messages.length + view.turns.length) * pointerBytes);
+    sizeFork(this.cache, entry, fork.size);
     this.cache.share(from, entry);
     this.#forks.delete(key);
     return (await this.#catchUp(ref, entry, seq)) ? entry : undefined;
@@ -301,30 +290,11 @@ export class Views {
     return this.#cold(key, ref, seq, { ...(born !== undefined && { born }), part: false });
   }
 
-  #entry(
-    key: string,
-    born: string | undefined,
-    { view, sealed, lastId, size, unsealed = 0, sealedFrom }: NewEntry,
-  ): Entry {
-    const entry: Entry = {
-      born,
-      view,
-      sealed,
-      lastId,
-      unsealed,
-      sealedFrom: sealedFrom ?? (sealed.length > 0 ? visibleFrom(view) : 0),
-      index: undefined,
-      bytes: viewBytes + size + view.messages.length * factBytes,
-      shares: [],
-      usedAt: 0,
-      heldUntil: 0,
-      at: -1,
-      drop: () => {
-        this.cache.remove(entry);
-        if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      },
-    };
-    return entry;
+  #entry(key: string, born: string | undefined, made: Parameters<typeof makeEntry>[1]): Entry {
+    return makeEntry(born, made, (entry) => {
+      this.cache.remove(entry);
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    });
   }
 
   /** Takes in facts that were just written; only a cached view that ends where they begin needs them. */
@@ -332,7 +302,7 @@ export class Views {
     const entry = this.#entries.get(branchKey(ref));
     if (!entry || written.facts[0]!.seq !== entry.view.seq + 1) return;
     try {
-      this.#foldInto(entry, written, ahead && isCurrent(ahead, entry) ? ahead : undefined);
+      foldInto(this.cache, entry, written, ahead && isCurrent(ahead, entry) ? ahead : undefined);
     } catch (error) {
       // Views-6: it stays behind until it is loaded.
       if (error instanceof PartialView) return;
@@ -340,32 +310,6 @@ export class Views {
     }
     this.#seal(ref, entry);
     this.cache.evict(this.#clock.now(), entry);
-  }
-
-  /** With `ahead`, the facts are folded already (Views-5). */
-  #foldInto(entry: Entry, { facts, size }: Facts, ahead?: Ahead): void {
-    for (const fact of ahead ? facts.slice(-1) : facts) {
-      // An append of this process may have extended the view while a page of the same facts was on its way.
-      if (fact.seq <= entry.view.seq) continue;
-      const { messages, turns } = entry.view;
-      if (ahead) adopt(ahead);
-      else foldNext(entry.view, fact);
-      entry.lastId = fact.id;
-      this.#checkRewrite(entry, { messages, turns });
-    }
-    entry.unsealed += size;
-    this.cache.resize(entry, entry.bytes + size + facts.length * factBytes);
-  }
-
-  /** A revert replaced the arrays: sealed pieces hold only as far as nothing changed. */
-  #checkRewrite(entry: Entry, before: Pick<BranchView, "messages" | "turns">): void {
-    const { messages, turns } = entry.view;
-    if (messages === before.messages && turns === before.turns) return;
-    entry.sealed = stillSealed(entry.sealed, sharedWith(before, entry.view));
-    entry.index = undefined;
-    // What went is taken for as large as what stays; a cold load measures anew.
-    const left = before.messages.length > 0 ? Math.min(1, messages.length / before.messages.length) : 1;
-    this.cache.resize(entry, viewBytes + Math.ceil((entry.bytes - viewBytes) * left));
   }
 
   #seal(ref: BranchRef, entry: Entry): void {
@@ -395,15 +339,4 @@ export class Views {
     this.cache.touch(entry);
     this.cache.evict(this.#clock.now(), entry);
   }
-}
-
-function bornOf({ header, createdAt }: Pick<BranchRecord, "header" | "createdAt">): string {
-  return (header as RowHeader).born ?? String(createdAt);
-}
-
-/** The branch's row; `session_not_found`, `branch_not_found`. */
-export async function needBranch(store: Store, ref: BranchRef): Promise<BranchRecord> {
-  const record = await store.getBranch(ref);
-  if (record) return record;
-  throw (await store.getSession(ref.sessionId)) ? refuse.branchNotFound(ref) : refuse.sessionNotFound(ref.sessionId);
 }

@@ -1,6 +1,16 @@
 // The published test kit: the contract suite every store must pass, a clock and ids that tests control, and a checker of
 // logs. Loaded by test code only; needs vitest.
 
+export type { BlobPlace, Blobs, BlobWriter } from "../log/blobs.ts";
+export type {
+  ByteRange,
+  ContentRecord,
+  ContentStore,
+  ContentUrl,
+  ContentUrlOptions,
+  ContentWriter,
+  NewContentRow,
+} from "../log/content.ts";
 export type {
   Appended,
   AppendOptions,
@@ -8,7 +18,6 @@ export type {
   BranchRef,
   CheckpointRecord,
   ClaimOptions,
-  ContentRecord,
   LiveChannel,
   MaintenanceReport,
   NewBranch,

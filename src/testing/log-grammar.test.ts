@@ -20,7 +20,14 @@ const asks: Short = { type: "message.added", turnId, role: "assistant", content:
 const opened: Short = { type: "interaction.opened", id: "q", turnId, kind: "permission", callId: "c", request: {} };
 const answered: Short = { type: "interaction.answered", interactionId: "q", answer: {} };
 const expired: Short = { type: "interaction.expired", interactionId: "q" };
+const messages = [{ role: "user", content: "x" }];
 const committed: Short = { type: "turn.committed", turnId };
+
+const takenTwice: Short[] = [
+  { type: "turn.started", id: "t", inputs: ["i"] },
+  committed,
+  { type: "turn.started", id: "u", inputs: ["i"] },
+];
 
 describe("checkGrammar", () => {
   test("finds nothing wrong with a turn that was asked about, resumed and committed", () => {
@@ -36,6 +43,23 @@ describe("checkGrammar", () => {
     const ended: Short = { type: "task.ended", taskId: "k", status: "completed" };
     const resumed: Short = { type: "turn.resumed", turnId };
     expect(check(begun, asks, opened, answered, resumed, started, task, returned, committed, ended)).toEqual([]);
+  });
+
+  test("lets an input be queued, edited and taken, by a turn or by its messages", () => {
+    const queued = (id: string): Short => ({ type: "input.queued", id, messages, when: "steer" });
+    const edited: Short = { type: "input.edited", inputId: "i", when: "idle" };
+    const taking: Short = { type: "turn.started", id: "t", inputs: ["i"] };
+    const message = (inputId: string): Short => ({
+      type: "message.added",
+      turnId,
+      role: "user",
+      content: "x",
+      inputId,
+    });
+    const withdrawn: Short = { type: "input.withdrawn", inputId: "k" };
+    expect(
+      check(queued("i"), edited, taking, message("i"), queued("j"), message("j"), queued("k"), committed, withdrawn),
+    ).toEqual([]);
   });
 
   test("lets an expiry come after the answer, since nobody looks before it is written", () => {
@@ -71,6 +95,21 @@ describe("checkGrammar", () => {
     ["a start of a call that nobody asked for", [begun, { type: "tool.started", turnId, callIds: ["c"] }], /no call c/],
     ["a question about a call that nobody asked for", [begun, opened], /no call c/],
     ["an answer to no question", [begun, answered], /q was never opened/],
+    [
+      "an input that is taken twice",
+      [{ type: "input.queued", id: "i", messages, when: "idle" }, ...takenTwice],
+      /turn t took input i before/,
+    ],
+    [
+      "an input that is taken after it was withdrawn",
+      [
+        { type: "input.queued", id: "i", messages, when: "idle" },
+        { type: "input.withdrawn", inputId: "i" },
+        { type: "turn.started", id: "t", inputs: ["i"] },
+      ],
+      /input i was withdrawn/,
+    ],
+    ["an edit of an input that was never queued", [{ type: "input.edited", inputId: "i" }], /input i was never queued/],
     ["a second answer", [begun, asks, opened, answered, answered], /q was answered before/],
     ["an answer after the expiry", [begun, asks, opened, expired, answered], /q was expired before/],
     ["a second expiry", [begun, asks, opened, expired, expired], /q was expired before/],

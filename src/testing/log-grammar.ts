@@ -18,6 +18,8 @@ interface Reading {
   readonly asked: Map<string, Asked>;
   /** Background tasks: whether they have ended. */
   readonly tasks: Map<string, boolean>;
+  /** Queued inputs: what became of them, or the turn that took them. */
+  readonly inputs: Map<string, "waiting" | "withdrawn" | { turnId: string }>;
 }
 
 /** The problems in the order of the facts, as sentences. Payloads that are not facts are skipped. */
@@ -28,11 +30,12 @@ export function checkGrammar(log: readonly StoredEvent[]): string[] {
     calls: new Set(),
     asked: new Map(),
     tasks: new Map(),
+    inputs: new Map(),
   };
   return log.flatMap((event) => {
     const fact = factOf(event);
     if (!fact) return [];
-    const problem = rules[fact.type](reading, fact as never);
+    const problem = problemIn(reading, fact);
     return problem === undefined ? [] : [`fact ${fact.seq} (${fact.type}): ${problem}`];
   });
 }
@@ -48,6 +51,10 @@ function factOf(event: StoredEvent): Fact | undefined {
 
 type Rule<T extends FactType> = (reading: Reading, fact: Fact<T>) => string | undefined;
 
+function problemIn<T extends FactType>(reading: Reading, fact: Fact<T>): string | undefined {
+  return rules[fact.type](reading, fact);
+}
+
 const rules: { [T in FactType]: Rule<T> } = {
   "branch.created": anywhere,
   "branch.updated": anywhere,
@@ -55,19 +62,24 @@ const rules: { [T in FactType]: Rule<T> } = {
   "history.restored": anywhere,
   "history.compacted": anywhere,
   "interrupt.requested": anywhere,
-  "branch.forked": closesAll,
+  "branch.forked"(reading) {
+    reading.inputs.clear();
+    return closesAll(reading);
+  },
   "branch.reverted": closesAll,
-  "turn.started"(reading, { id }) {
+  "turn.started"(reading, { id, inputs = [] }) {
     const before = reading.open;
     leaveTurn(reading);
     reading.open = id;
-    return before === undefined ? undefined : `turn ${before} is still open`;
+    const problem = inputs.map((inputId) => takesInput(reading, inputId, id)).find((each) => each !== undefined);
+    return before === undefined ? problem : `turn ${before} is still open`;
   },
   "turn.resumed": ofOpenTurn,
   "turn.parked": ofOpenTurn,
   "message.added"(reading, fact) {
     for (const { toolCallId } of callsOf(fact as Parameters<typeof callsOf>[0])) reading.calls.add(toolCallId);
-    return ofOpenTurn(reading, fact);
+    const { inputId, turnId } = fact;
+    return ofOpenTurn(reading, fact) ?? (inputId === undefined ? undefined : takesInput(reading, inputId, turnId));
   },
   "permission.granted": (reading, fact) => ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId),
   "tool.started"(reading, fact) {
@@ -84,6 +96,9 @@ const rules: { [T in FactType]: Rule<T> } = {
     tasks.set(taskId, true);
     if (hasEnded === undefined) return `task ${taskId} never began`;
     return hasEnded ? `task ${taskId} has ended before` : undefined;
+  },
+  "content.attached"(reading, { turnId }) {
+    return turnId === undefined ? undefined : ofOpenTurn(reading, { turnId });
   },
   "state.changed"(reading, { turnId }) {
     return turnId === undefined ? undefined : ofOpenTurn(reading, { turnId });
@@ -111,6 +126,16 @@ const rules: { [T in FactType]: Rule<T> } = {
     const problem = settles(reading, asked, interactionId);
     if (asked && asked.state !== "open") return `interaction ${interactionId} was ${asked.state} before`;
     if (asked) asked.state = "answered";
+    return problem;
+  },
+  "input.queued"({ inputs }, { id }) {
+    inputs.set(id, "waiting");
+    return undefined;
+  },
+  "input.edited": (reading, { inputId }) => ofWaiting(reading, inputId),
+  "input.withdrawn"(reading, { inputId }) {
+    const problem = ofWaiting(reading, inputId);
+    reading.inputs.set(inputId, "withdrawn");
     return problem;
   },
   // An expiry is written without a check: of an answer and an expiry, the first in the log counts.
@@ -158,6 +183,22 @@ function takesTurn(reading: Reading, { turnId }: { turnId: string }, { withEarli
   }
   staged.delete(turnId);
   return undefined;
+}
+
+function ofWaiting({ inputs }: Reading, inputId: string): string | undefined {
+  const state = inputs.get(inputId);
+  if (state === "waiting") return undefined;
+  if (state === undefined) return `input ${inputId} was never queued`;
+  return state === "withdrawn" ? `input ${inputId} was withdrawn` : `turn ${state.turnId} took input ${inputId} before`;
+}
+
+/** A queued input is taken by one turn, which may say so with its beginning and with each of the input's messages. */
+function takesInput(reading: Reading, inputId: string, turnId: string): string | undefined {
+  const state = reading.inputs.get(inputId);
+  if (typeof state === "object" && state.turnId === turnId) return undefined;
+  const problem = ofWaiting(reading, inputId);
+  reading.inputs.set(inputId, { turnId });
+  return problem;
 }
 
 function closesAll(reading: Reading): undefined {

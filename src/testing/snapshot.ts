@@ -1,7 +1,7 @@
+import type { ContentRecord } from "../log/content.ts";
 import type {
   BranchRecord,
   CheckpointRecord,
-  ContentRecord,
   RunClaim,
   Segment,
   SessionRecord,
@@ -9,6 +9,7 @@ import type {
   StoredEvent,
 } from "../log/store.ts";
 import { listAllSessions, readAll } from "./check-log.ts";
+import { getBytes } from "./content.ts";
 
 /** A branch with everything in it. */
 export interface BranchSnapshot {
@@ -40,8 +41,8 @@ export async function snapshotStore(store: Store): Promise<StoreSnapshot> {
 
 async function snapshotBranch(store: Store, record: BranchRecord): Promise<BranchSnapshot> {
   const contents = [];
-  for (const { id } of (await store.blobs?.list(record)) ?? []) {
-    const content = await store.blobs?.get(record, id);
+  for (const { id } of (await store.content?.list(record)) ?? []) {
+    const content = store.content && (await getBytes(store, record, id));
     if (content) contents.push({ record: content.record, bytes: Buffer.from(content.bytes).toString("hex") });
   }
   return {

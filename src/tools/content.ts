@@ -5,14 +5,19 @@ import { base64 } from "../base/bytes.ts";
 
 /** The part in the shape of the provider specification; parts other than files stay unchanged. */
 export function contentPart(part: unknown): unknown {
+  const named = asFilePart(part);
+  const { type, ...rest } = Object(named) as Record<string, unknown>;
+  return type === "file" ? { ...rest, type, data: fileData(rest.data) } : named;
+}
+
+/** A file under the specification's name for it; its data stays as it is, and so do all other parts. */
+export function asFilePart(part: unknown): unknown {
   const { type, ...rest } = Object(part) as Record<string, unknown>;
   switch (type) {
-    case "file":
-      return { ...rest, type, data: fileData(rest.data) };
     case "media":
     case "file-data":
     case "image-data":
-      return { ...rest, type: "file", data: fileData(rest.data) };
+      return { ...rest, type: "file" };
     case "file-url":
     case "image-url":
       return urlPart(type, rest);

@@ -24,6 +24,8 @@ export type ToolDefinition<Input extends ToolInput = ToolInput, Returned = unkno
   readonly retry?: ToolRetry;
   /** Whether its outputs are never cleared from the model's view to save room (default false). */
   readonly retain?: boolean;
+  /** `"artifact"`: an output over 64 KB is stored as a file, and the model reads its beginning and its end (default: all of it). */
+  readonly overflow?: "artifact";
   /** Determines after a crash what a call did. */
   readonly reconcile?: (
     input: InputOf<Input>,

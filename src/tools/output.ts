@@ -9,16 +9,25 @@ import type { Tool } from "./port.ts";
 import { errorText, failedWithoutWords, resultLost, tooDeep, tooLarge } from "./problems.ts";
 import { Oversize, outputBytes, readable } from "./readable.ts";
 
+/** Stores the files of a content output: what it returns holds no bytes. */
+export type StoreFiles = (output: unknown) => Promise<unknown>;
+
 /** The output of what a tool returned, or of what a client returned in its place; at once, unless the tool takes its time. */
 export function outputOf(
   tool: Pick<Tool, "toOutput">,
   result: unknown,
   call: { callId: string; input: unknown },
+  storeFiles?: StoreFiles,
 ): ToolOutput | Promise<ToolOutput> {
   const lost = (error: unknown) => resultLost(messageOf(error));
+  const finish = (made: unknown) => {
+    if (!storeFiles || Object(made).type !== "content") return fitting(made);
+    return storeFiles(made).then(fitting);
+  };
   try {
     const made = tool.toOutput(result, call);
-    return isPromise(made) ? Promise.resolve(made).then(fitting).catch(lost) : fitting(made);
+    const output = isPromise(made) ? Promise.resolve(made).then(finish) : finish(made);
+    return isPromise(output) ? Promise.resolve(output).catch(lost) : output;
   } catch (error) {
     return lost(error);
   }

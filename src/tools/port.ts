@@ -2,6 +2,7 @@
 // context that a tool gets while it runs.
 
 import type { Json, JsonObject } from "../base/json.ts";
+import type { FileBytes, FilePart } from "../events/files.ts";
 import type { Message, OwnEventDefinition, Part, RunIdentity, ToolOutput } from "../events/index.ts";
 
 /**
@@ -94,19 +95,101 @@ export interface ToolContext<Context = unknown> extends RunScope<Context> {
   ask(question: string, options?: { choices?: readonly string[] }): Promise<string>;
   /** Saves a checkpoint at this position of the branch; returns its id. */
   checkpoint(label?: string): Promise<string>;
+  /**
+   * Stores a file and attaches it to the turn, as the fact `content.attached`. Returned in a content output, its `part` shows it
+   * to the model.
+   */
+  attach(file: NewArtifact): Promise<Artifact>;
+  /** Reads stored content that the branch sees. */
+  readonly content: ContentReader;
   /** Starts work that continues after the call has returned; returns its id. `task.started` and `task.ended` are stored. */
   background(name: string, work: (signal: AbortSignal) => Promise<Json | undefined>): Promise<string>;
+  /** Runs another agent as a child of this call and waits for its end. A call that runs again finds its child. */
+  readonly spawn: Spawn;
 }
 
-/** An agent that a run can start as its child. The run's host decides which objects it accepts. */
-export interface SpawnableAgent {
-  readonly id?: string | undefined;
-  readonly name?: string | undefined;
+/** A file that a tool makes. */
+export interface NewArtifact {
+  readonly name: string;
+  /** The bytes, in any form; a string is base64 or a data URL. */
+  readonly bytes: FileBytes;
+  /** By default that of the bytes, or of the name's ending. */
+  readonly mediaType?: string;
+  /** Stored with the fact. */
+  readonly meta?: JsonObject;
 }
 
+/** A file that is attached to a turn. */
+export interface Artifact {
+  /** The id of its content. */
+  readonly id: string;
+  readonly name: string;
+  readonly mediaType: string;
+  readonly size: number;
+  /** The file as messages and outputs refer to it. */
+  readonly part: FilePart;
+}
+
+/** Stored content, by its id or its address. */
+export interface ContentReader {
+  /** `content_not_found` if the branch doesn't see it. */
+  get(id: string): Promise<{ readonly bytes: Uint8Array; readonly mediaType: string; readonly name?: string }>;
+  /** The text of a file, or a piece of it by characters: also of PDF, Office and HTML files. */
+  text(id: string, piece?: { readonly from?: number; readonly to?: number }): Promise<TextPiece>;
+}
+
+/** A piece of a file's text. */
+export interface TextPiece {
+  readonly text: string;
+  readonly from: number;
+  readonly to: number;
+  /** The length of the whole text. */
+  readonly length: number;
+}
+
+/** An agent that a run can start as its child: one made by `createAgent` without a store, or the id of one that the host knows. */
+export type SpawnableAgent = string | { readonly id?: string | undefined; readonly name?: string | undefined };
+
+/** How the history of a forked child begins. */
+export type SpawnCompaction = "inherit" | "none" | Readonly<Record<string, unknown>>;
+
+/** Where a child works, and within which bounds. */
 export interface SpawnOptions {
-  /** Distinguishes several children of one call; the same key is the same child, also when the call runs again. */
+  /**
+   * Distinguishes several children of one call; the same key is the same child, also when the call runs again. Without it,
+   * children are counted in the order in which the call spawns them.
+   */
   readonly key?: string;
+  /** The session of the child: the parent's (default), a new one, or one that several agents share. */
+  readonly session?: "parent" | "new" | { readonly shared: string };
+  /**
+   * The branch of the child: a hidden fork of the parent's at its last complete message (default), a hidden empty one, or one
+   * that exists, once it is free.
+   */
+  readonly branch?: "fork" | "fresh" | { readonly existing: string };
+  /** "branch": one child for each branch of the parent, which remembers earlier calls. Default: one for each call. */
+  readonly memory?: "call" | "branch";
+  /**
+   * "parent": the child's prompt begins exactly like the parent's (instructions, tools, history), so that providers read it from
+   * their cache; the child's own instructions go into its task. Needs the parent's model and a fork. Default: its own.
+   */
+  readonly prompt?: "own" | "parent";
+  /** What a forked child sees of the parent's history, as in `forkBranch`. */
+  readonly compaction?: SpawnCompaction;
+  /** The schema of the child's answer. */
+  readonly output?: unknown;
+  readonly limits?: SpawnLimits;
+  /** JSON for the child's tools and hooks (default: the parent's `context`). */
+  readonly context?: unknown;
+  /** Stored with the child's branch, beside what Bough writes there. */
+  readonly metadata?: JsonObject;
+}
+
+/** Bounds of a child; those of the parent hold, too. */
+export interface SpawnLimits {
+  readonly iterations?: number;
+  readonly tokens?: number;
+  readonly turnMs?: number;
 }
 
 /** A child run that has completed. */
@@ -114,20 +197,24 @@ export interface Child {
   readonly text: string;
   /** The child's structured output, if it was asked for one. */
   readonly output?: unknown;
+  /** What the child used, with its own children. */
   readonly usage: JsonObject;
-  /** The branch the child worked on. */
-  readonly ref: { readonly sessionId: string; readonly branchId: string; readonly turnId: string };
+  /** Where the child worked; `seq` is the position of its end, for `loadBranch(…, { at: seq })`. */
+  readonly ref: {
+    readonly sessionId: string;
+    readonly branchId: string;
+    readonly turnId: string;
+    readonly seq: number;
+  };
 }
 
-/** Runs another agent as a child of the call and waits for its end. */
+/** Runs another agent as a child of the call and waits for its end; throws if it fails or is interrupted. */
 export type Spawn = (agent: SpawnableAgent, input: string | readonly Part[], options?: SpawnOptions) => Promise<Child>;
 
-/**
- * A tool's context in a run whose host starts children. Not part of the public `ToolContext`: agents made with
- * `createAgent` have no such host yet, and an option that is never there would promise too much.
- */
-export interface SpawningContext extends ToolContext {
-  readonly spawn?: Spawn;
+/** One attempt of a call: its number, and the signal that ends it. */
+export interface CallAttempt {
+  readonly attempt: number;
+  readonly signal: AbortSignal;
 }
 
 /** A tool, ready to run. */
@@ -144,6 +231,8 @@ export interface Tool {
   readonly retry?: ToolRetry;
   /** Its outputs are never cleared from the model's view. */
   readonly retain?: true;
+  /** A long output is stored as a file, and the model reads its beginning and its end. */
+  readonly overflow?: "artifact";
   /** A provider-defined tool, by its id. The provider runs it unless it calls us. */
   readonly provider?: { readonly id: `${string}.${string}`; readonly args: JsonObject };
   /** Validates the input: returns the value for the tool, or the problem in words a model can use. Never throws. */

@@ -46,6 +46,7 @@ const toolSchema = v.object({
     }),
   ),
   retain: v.optional(v.boolean()),
+  overflow: v.optional(v.literal("artifact")),
   reconcile: v.optional(anyFunction),
   toOutput: v.optional(anyFunction),
   toModelOutput: v.optional(anyFunction),
@@ -87,7 +88,7 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
   // Without it, the tool would silently be one that the client runs.
   if (!("execute" in tool)) checkSpelling(`The tool "${name}"`, tool, executeKey);
   const given = checked(name, tool);
-  const { effect = "retry", timeoutMs, retry, retain, execute, reconcile } = given;
+  const { effect = "retry", timeoutMs, retry, retain, overflow, execute, reconcile } = given;
   if (effect === "once" && retry && retry.attempts > 1 && !retry.when) {
     throw unusable(`The tool "${name}"`, 'its effect is "once", so `retry.when` must select the errors to retry.');
   }
@@ -107,6 +108,7 @@ async function prepareTool(name: string, tool: AnyTool): Promise<Tool> {
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(retry && { retry: retry as NonNullable<Tool["retry"]> }),
     ...(retain && { retain }),
+    ...(overflow && { overflow }),
     ...(provider && { provider }),
     ...(execute && { execute }),
     ...(reconcile && { reconcile: async (input, context) => settled(await reconcile(input, context)) }),

@@ -9,8 +9,8 @@ import { alarm, type Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
 import type { OwnEventDefinition, ToolOutput } from "../events/index.ts";
-import { failedOutput, outputOf, progressOf } from "./output.ts";
-import type { EmitEvent, Spawn, SpawningContext, Tool, ToolContext, ToolRetry } from "./port.ts";
+import { failedOutput, outputOf, progressOf, type StoreFiles } from "./output.ts";
+import type { CallAttempt, EmitEvent, Spawn, Tool, ToolContext, ToolRetry } from "./port.ts";
 import { nobodyRuns, timedOut } from "./problems.ts";
 
 /** A failed attempt that will be retried. */
@@ -29,6 +29,10 @@ export interface RunToolOptions {
   /** Called once with the error of a failed call. Its own errors are ignored. */
   readonly onError?: (error: unknown) => void | Promise<void>;
   readonly onRetry?: (notice: ToolRetryNotice) => void;
+  /** Stores the files of an output; default: their bytes stay in it. */
+  readonly storeFiles?: StoreFiles;
+  /** `spawn` for one attempt (default: the context's). */
+  readonly spawnFor?: (attempt: CallAttempt) => Spawn;
   /** The input made anew for a further attempt: a tool may have changed the one it got. */
   readonly inputAgain?: () => Promise<unknown>;
 }
@@ -42,16 +46,17 @@ const longestDelayMs = 30_000;
 export async function runTool(
   tool: Tool,
   first: unknown,
-  context: SpawningContext,
-  { clock, random, onError, onRetry, inputAgain }: RunToolOptions,
+  context: ToolContext,
+  options: RunToolOptions,
 ): Promise<ToolOutput> {
+  const { random, clock, onError, onRetry, inputAgain, storeFiles } = options;
   if (!tool.execute) return nobodyRuns(tool.name);
   const attempts = tool.retry?.attempts ?? 1;
   let input = first;
   for (let attempt = 1; ; attempt++) {
-    const tried = await tryOnce(tool, input, context, attempt, clock);
+    const tried = await tryOnce(tool, input, context, attempt, options);
     if ("result" in tried) {
-      const output = outputOf(tool, tried.result, { callId: context.callId, input });
+      const output = outputOf(tool, tried.result, { callId: context.callId, input }, storeFiles);
       if (!(output instanceof Promise)) return output;
       return untilAborted(context.signal, output).catch(() => throwAborted(context));
     }
@@ -70,9 +75,9 @@ export async function runTool(
 async function tryOnce(
   tool: Tool,
   input: unknown,
-  context: SpawningContext,
+  context: ToolContext,
   attempt: number,
-  clock: Clock,
+  { clock, spawnFor }: RunToolOptions,
 ): Promise<Attempt> {
   const { signal } = context;
   if (signal.aborted) throwAborted(context);
@@ -92,7 +97,7 @@ async function tryOnce(
         cancel?.();
         signal.removeEventListener("abort", passOn);
       };
-      resultOf(tool, input, contextOf(context, attempt, stop.signal)).then(resolve, reject);
+      resultOf(tool, input, contextOf(context, { attempt, signal: stop.signal }, spawnFor)).then(resolve, reject);
     });
     return { result };
   } catch (error) {
@@ -134,21 +139,25 @@ async function lastOf(values: AsyncIterable<unknown>, { signal, progress }: Tool
  * The context of one attempt. A new object, because tools take it apart and keep it; it also answers to the names that
  * AI SDK tools use.
  */
-function contextOf(context: SpawningContext, attempt: number, signal: AbortSignal) {
+function contextOf(context: ToolContext, given: CallAttempt, spawnFor?: RunToolOptions["spawnFor"]) {
+  const { attempt, signal } = given;
   const { sessionId, branchId, turnId, runId, callId, toolName, messages, state } = context;
-  const { context: given, identity, by, metadata, sessionMetadata, spawn } = context;
+  const { context: ofRun, identity, by, metadata, sessionMetadata } = context;
+  const spawn = spawnFor?.(given) ?? context.spawn;
   return {
     ...{ sessionId, branchId, turnId, runId, callId, toolName, messages, state, signal },
-    ...{ context: given, identity, metadata, sessionMetadata, ...(by !== undefined && { by }) },
+    ...{ context: ofRun, identity, metadata, sessionMetadata, ...(by !== undefined && { by }) },
     ...{ toolCallId: callId, abortSignal: signal },
     attempt: context.attempt + attempt - 1,
     emit: emitUntil(signal, context.emit),
     progress: (output) => context.progress(progressOf(output)),
     ask: (question, options) => begin(signal, () => context.ask(question, options)),
     checkpoint: (label) => context.checkpoint(label),
+    attach: (file) => begin(signal, () => context.attach(file)),
+    content: context.content,
     background: (name, work) => begin(signal, () => context.background(name, work)),
-    ...(spawn && { spawn: (...child: Parameters<Spawn>) => begin(signal, () => spawn(...child)) }),
-  } satisfies SpawningContext & { toolCallId: string; abortSignal: AbortSignal };
+    spawn: (...child) => begin(signal, () => spawn(...child)),
+  } satisfies ToolContext & { toolCallId: string; abortSignal: AbortSignal };
 }
 
 /** ToolsRun-2, also for a tool that does not wait for its events. */
@@ -187,7 +196,7 @@ async function tell(onError: RunToolOptions["onError"], error: unknown): Promise
   try {
     await onError?.(error);
   } catch {
-    // Who is told of an error can't change what comes of it.
+    // A listener can't change the outcome of an error.
   }
 }
 

@@ -1,4 +1,4 @@
-// Compactions by hand, as JSON can ask for them and as they are told of: the same near and far.
+// Compactions by hand as JSON: the request and the description, the same for local and remote branches.
 
 import type { JsonObject } from "../base/json.ts";
 
@@ -34,7 +34,7 @@ export interface CompactRequest {
   readonly range?: MessageRange;
   /** Who sees the replacement: models only (`"soft"`, the default), or people too (`"hard"`). */
   readonly retention?: "soft" | "hard";
-  /** What the strategy shall heed. */
+  /** Instructions for the strategy. */
   readonly instructions?: string;
 }
 
@@ -66,7 +66,7 @@ export interface CompactionInfo {
   /** The first and the last message that it covers. */
   readonly first: string;
   readonly last: string;
-  /** How many messages it covers, and how many of them stay word for word. */
+  /** How many messages it covers, and how many of them stay verbatim. */
   readonly messages: number;
   readonly kept: number;
   /** The ids of the messages that are shown instead. */
@@ -80,4 +80,34 @@ export interface CompactionInfo {
   readonly usage?: JsonObject;
   /** Tokens of the prompt before and after. */
   readonly tokens?: { readonly before: number; readonly after: number };
+}
+
+/** What to ask about a compaction. */
+export interface CompactionCheckRequest {
+  /** The compaction (default: the newest in force). */
+  readonly compactionId?: string;
+  /** What to ask; by default the model proposes questions about what was compacted. */
+  readonly questions?: readonly string[];
+  /** How many questions the model proposes (default 5). */
+  readonly count?: number;
+}
+
+/** One question, answered on the branch as it is and as it was before the compaction. */
+export interface CheckedAnswer {
+  readonly question: string;
+  /** The answer with the compaction, and without it. */
+  readonly compacted: string;
+  readonly original: string;
+  /** From 0 (what the original answer says is lost) to 1; absent when the original prompt is too long for the model. */
+  readonly score?: number;
+}
+
+/** What a compaction lost, as far as the questions tell. */
+export interface CompactionCheck {
+  readonly compactionId: string;
+  readonly answers: readonly CheckedAnswer[];
+  /** The mean of the scores; absent when there is none. */
+  readonly score?: number;
+  /** The tokens that the check used. */
+  readonly usage: JsonObject;
 }

@@ -22,7 +22,7 @@ export type Frame =
   /** An event of a child branch, a subagent's; its `seq` is no cursor here. */
   | { readonly type: "child"; readonly event: BoughEvent }
   | { readonly type: "snapshot"; readonly message: MessageSnapshot }
-  /** All that was there is told; what follows happens now. */
+  /** All past events were sent; what follows is live. */
   | { readonly type: "ready"; readonly seq: number }
   /** The cursor can't be resumed from: read the state again. */
   | { readonly type: "reset"; readonly problem: Problem }

@@ -13,13 +13,22 @@ import type {
   Message,
   UnknownFact,
 } from "../events/index.ts";
-import type { CompactionInfo, CompactRequest, ContextUsage } from "./compaction.ts";
-import type { EventsQuery, InputBody } from "./schemas.ts";
+import type {
+  CompactionCheck,
+  CompactionCheckRequest,
+  CompactionInfo,
+  CompactRequest,
+  ContextUsage,
+} from "./compaction.ts";
+import type { PromptDiff, SentPrompt } from "./prompt.ts";
+import type { QueuedInputBody } from "./queue.ts";
+import type { EditInputBody, EventsQuery, InputBody } from "./schemas.ts";
 import type {
   BranchBody,
   BranchSummary,
   CheckpointBody,
   ContentBody,
+  InputAnswer,
   InterruptAnswer,
   MessagesBody,
   OpenInteractionBody,
@@ -196,8 +205,19 @@ export interface BranchHandle<Event = BoughEvent> {
   readonly scope: { readonly sessionId: string; readonly branchId: string };
   /** Runs a turn; without input, resumes the open one. */
   run(input?: Input, options?: BranchRunOptions): BranchRun<Event>;
-  /** Starts a run and returns as soon as the input is durable; the run goes on by itself. */
-  submit(input?: Input, options?: BranchRunOptions): Promise<SubmittedRun>;
+  /**
+   * Starts a run and returns as soon as the input is durable; the run goes on by itself. While a turn is open, `ifActive` decides:
+   * `run_active` (`"reject"`, the default), the input waits for a turn of its own (`"queue"`), joins the running one (`"steer"`) or
+   * takes its place (`"interrupt"`).
+   */
+  submit(input?: Input, options?: BranchRunOptions & { ifActive?: "reject" | "interrupt" }): Promise<SubmittedRun>;
+  submit(input: Input | undefined, options: BranchRunOptions & Pick<InputBody, "ifActive">): Promise<InputAnswer>;
+  /** Inputs that wait for a turn, oldest first. */
+  queue(): Promise<readonly QueuedInputBody[]>;
+  /** Changes what a queued input says, or when it is taken; `input_closed` once it was taken or withdrawn. */
+  editInput(inputId: string, edit: EditInputBody): Promise<QueuedInputBody>;
+  /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
+  withdrawInput(inputId: string): Promise<void>;
   /** Interrupts the active run; with `runId`, only that one. */
   interrupt(request?: { runId?: string; reason?: string }): Promise<InterruptAnswer>;
   /** The branch with its place in the tree. */
@@ -226,15 +246,21 @@ export interface BranchHandle<Event = BoughEvent> {
   revert(point: RevertPoint): Promise<StateBody["branch"]>;
   /** The branch and those forked at the same point, the source first. */
   siblings(): Promise<readonly BranchSummary[]>;
-  /** Shows older messages as something shorter, by the agent's strategy: to models, or with `retention: "hard"` to people too. */
+  /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request?: CompactRequest): Promise<CompactionInfo>;
   /** Takes a compaction back: the newest, or the one named. */
   uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
-  /** The compactions in force and those whose place they took, newest first. */
+  /** The compactions in force and those they replaced, newest first. */
   compactions(): Promise<readonly CompactionInfo[]>;
+  /** Asks the same questions with a compaction and without it, and compares the answers. */
+  checkCompaction(request?: CompactionCheckRequest): Promise<CompactionCheck>;
+  /** What the model was sent for a reply, rebuilt from the log and verified by its hash. */
+  promptOf(messageId: string): Promise<SentPrompt>;
+  /** The first part in which the prompts of two replies differ, the earlier reply first, and what made it. */
+  diffPrompts(from: string, to: string): Promise<PromptDiff>;
   /** How full the model's context is, and when runs compact it next. */
   contextUsage(): Promise<ContextUsage>;
-  /** Keeps a message word for word in every compaction from now on. */
+  /** Keeps a message verbatim in every compaction from now on. */
   pin(messageId: string): Promise<void>;
   /** Removes a pin. */
   unpin(messageId: string): Promise<void>;

@@ -4,6 +4,8 @@ export type * from "./compaction.ts";
 export * from "./frames.ts";
 export type * from "./handle.ts";
 export * from "./problem.ts";
+export type * from "./prompt.ts";
+export * from "./queue.ts";
 export * from "./revise.ts";
 export * from "./routes.ts";
 export * from "./schemas.ts";

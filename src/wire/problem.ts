@@ -17,7 +17,6 @@ export type ServerCode =
   | "agent_exists"
   | "agent_unavailable"
   | "run_not_found"
-  | "queue_full"
   | "idempotency_conflict"
   | "server_busy"
   | "server_failed";
@@ -49,6 +48,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   nothing_to_resume: answer(409, "There is nothing to resume."),
   nothing_to_compact: answer(409, "There is nothing to compact."),
   compaction_not_found: answer(404, "There is no such compaction."),
+  prompt_not_kept: answer(404, "The message has no record of a prompt."),
   request_incomplete: answer(409, "The turn's request has parts that must be passed again to resume it."),
   turn_foreign: answer(404, "There is no such turn."),
   run_active: answer(409, "A run is active on the branch."),
@@ -62,8 +62,12 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   checkpoint_exists: answer(409, "The checkpoint already exists."),
   checkpoint_stale: answer(409, "The branch has moved past the checkpoint."),
   content_not_found: answer(404, "There is no such content."),
+  content_too_large: answer(413, "The content is too large."),
   interaction_not_found: answer(404, "There is no such interaction."),
   interaction_closed: answer(409, "The interaction is closed."),
+  input_not_found: answer(404, "There is no such queued input."),
+  input_closed: answer(409, "The input is not queued any more."),
+  queue_full: answer(429, "Too many inputs are queued."),
   no_answer: answer(409, "The question expired without an answer."),
   run_failed: answer(500, "The run failed."),
   model_failed: answer(502, "The model failed."),
@@ -92,7 +96,6 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   agent_exists: answer(409, "The agent already exists."),
   agent_unavailable: answer(503, "The agent could not be built."),
   run_not_found: answer(404, "There is no such run."),
-  queue_full: answer(429, "Too many inputs are queued."),
   idempotency_conflict: answer(422, "The idempotency key was used for another request."),
   server_failed: answer(500, "The server failed."),
   server_busy: answer(503, "The server is overloaded."),
@@ -137,6 +140,7 @@ const tellable = new Set([
   "contentId",
   "interactionId",
   "interactionIds",
+  "inputId",
   "why",
   "what",
   "limit",

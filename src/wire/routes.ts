@@ -56,7 +56,7 @@ export const routes = {
     body: bodies.createSession,
     bodyOptional: true,
   }),
-  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.listSessions }),
+  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.page }),
   searchSessions: route("POST", "/sessions/search", {
     summary: "Sessions with certain metadata.",
     scope: "read",
@@ -130,10 +130,13 @@ export const routes = {
   }),
   siblings: route("GET", `${branch}/siblings`, {
     summary: "Branches forked at the same point, the source first, a page at a time.",
-    query: queries.siblings,
+    query: queries.page,
   }),
 
-  listCheckpoints: route("GET", `${branch}/checkpoints`, { summary: "Checkpoints, newest first." }),
+  listCheckpoints: route("GET", `${branch}/checkpoints`, {
+    summary: "Checkpoints, newest first, a page at a time.",
+    query: queries.page,
+  }),
   saveCheckpoint: route("POST", `${branch}/checkpoints`, {
     summary: "Creates a checkpoint at the branch's newest position.",
     status: 201,
@@ -158,7 +161,7 @@ export const routes = {
   }),
 
   compact: route("POST", `${scope}/compact`, {
-    summary: "Shows older messages as something shorter, by the agent's strategy.",
+    summary: "Replaces older messages with something shorter, by the agent's strategy.",
     scope: "run",
     status: 201,
     body: bodies.compact,
@@ -171,18 +174,44 @@ export const routes = {
     bodyOptional: true,
   }),
   listCompactions: route("GET", `${branch}/compactions`, {
-    summary: "Compactions in force and those whose place they took, newest first.",
+    summary: "Compactions in force and those they replaced, newest first, a page at a time.",
+    query: queries.page,
+  }),
+  checkCompaction: route("POST", `${scope}/check-compaction`, {
+    summary: "Asks questions with a compaction and without it, and compares the answers.",
+    scope: "run",
+    body: bodies.checkCompaction,
+    bodyOptional: true,
+  }),
+  promptOf: route("GET", `${branch}/messages/:messageId/prompt`, {
+    summary: "What the model was sent for a reply, rebuilt and verified: instructions and tools too.",
+    scope: "admin",
+  }),
+  diffPrompts: route("GET", `${branch}/messages/:messageId/prompt/diff/:toMessageId`, {
+    summary: "The first part in which the prompt of a later reply differs, and what made it.",
+    scope: "admin",
   }),
   listPins: route("GET", `${branch}/pins`, { summary: "The ids of pinned messages." }),
   pin: route("PUT", `${branch}/pins/:messageId`, {
-    summary: "Keeps a message word for word in every compaction.",
+    summary: "Keeps a message verbatim in every compaction.",
     scope: "run",
     status: 204,
     gives: "nothing",
   }),
   unpin: route("DELETE", `${branch}/pins/:messageId`, { summary: "Removes a pin.", scope: "run" }),
 
-  listContent: route("GET", `${branch}/content`, { summary: "Content that is visible on the branch." }),
+  listQueue: route("GET", `${branch}/queue`, { summary: "Inputs that wait for a turn, oldest first." }),
+  editInput: route("PATCH", `${branch}/queue/:inputId`, {
+    summary: "Changes what a queued input says, or when it is taken.",
+    scope: "run",
+    body: bodies.editInput,
+  }),
+  withdrawInput: route("DELETE", `${branch}/queue/:inputId`, { summary: "Withdraws a queued input.", scope: "run" }),
+
+  listContent: route("GET", `${branch}/content`, {
+    summary: "Content that is visible on the branch, a page at a time.",
+    query: queries.page,
+  }),
   uploadContent: route("POST", `${branch}/content`, {
     summary: "Stores a file: the multipart field `file`, or the raw body.",
     status: 201,
@@ -196,7 +225,7 @@ export const routes = {
   deleteContent: route("DELETE", `${branch}/content/:contentId`, { summary: "Removes the branch's own reference." }),
 
   listRuns: route("GET", `${scope}/runs`, {
-    summary: "Runs of the agent on the branch, oldest first.",
+    summary: "Runs of the agent on the branch, oldest first, a page at a time.",
     query: queries.runs,
   }),
   activeRun: route("GET", `${scope}/runs/active`, { summary: "The active run of the branch, or null." }),
@@ -243,7 +272,10 @@ export const routes = {
     summary: "How full the model's context is, and when it is compacted.",
   }),
 
-  listAgents: route("GET", "/agents", { summary: "Agents, without their configuration." }),
+  listAgents: route("GET", "/agents", {
+    summary: "Agents, without their configuration, a page at a time.",
+    query: queries.page,
+  }),
   createAgent: route("POST", "/agents", {
     summary: "Stores an agent's definition.",
     scope: "admin",

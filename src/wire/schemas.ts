@@ -31,6 +31,8 @@ const flag = v.pipe(
 );
 const pageSize = v.optional(v.pipe(number, v.minValue(1), v.maxValue(1000)));
 
+const page = { limit: pageSize, cursor: v.optional(text(1024)) };
+
 /** Which branches are listed. A filter only: a branch's visibility comes from its first fact; no request can set it. */
 const visibility = v.optional(v.picklist(["shown", "all"]));
 
@@ -52,11 +54,36 @@ const details = {
 
 const partOptions = { providerOptions: v.optional(object) };
 const textPart = v.strictObject({ type: v.literal("text"), text: v.string(), ...partOptions });
+/**
+ * Base64, a data URL, a reference to stored content, or an address of the public web, which the model's provider opens. The
+ * server opens none, and passes on none that could be of its own network.
+ */
+const fileText = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.check(
+    (value) => !/^[a-z][a-z0-9+.-]*:/i.test(value) || /^(bough-content|data):/i.test(value) || isPublicAddress(value),
+    "a file must be base64, a data URL, a reference to stored content, or an https address with a public name",
+  ),
+);
+
+/** Whether it is an https address with a name that has a dot; numbers in any spelling are addresses of machines. */
+function isPublicAddress(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, hostname, username, password } = new URL(value);
+  const isNamed = /\.[a-z][a-z0-9-]*$/i.test(hostname) && !/\.(local|localhost|internal|home\.arpa)$/i.test(hostname);
+  return protocol === "https:" && isNamed && username === "" && password === "";
+}
 const filePart = v.strictObject({
   type: v.literal("file"),
-  /** A `bough-content://` reference or base64 text; never a URL that the server would have to fetch. */
-  data: v.pipe(v.string(), v.regex(/^(?:bough-content:\/\/.+|[A-Za-z0-9+/_-]+={0,2})$/)),
-  mediaType: v.pipe(text(256), v.minLength(1)),
+  /** The provider specification's shape, or its text alone. */
+  data: v.union([
+    fileText,
+    v.strictObject({ type: v.literal("data"), data: v.pipe(v.string(), v.minLength(1)) }),
+    v.strictObject({ type: v.literal("url"), url: fileText }),
+    v.strictObject({ type: v.literal("text"), text: v.string() }),
+  ]),
+  mediaType: v.optional(v.pipe(text(256), v.minLength(1))),
   filename: v.optional(text(1024)),
   ...partOptions,
 });
@@ -71,6 +98,8 @@ const limits = v.strictObject({
   calls: v.optional(v.pipe(positive, v.maxValue(1000))),
   answerMs: v.optional(positive),
   turnMs: v.optional(positive),
+  tokens: v.optional(positive),
+  maxDepth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(32))),
 });
 
 const settings = {
@@ -100,7 +129,7 @@ const inputFields = {
   /** A text, the parts of one message, or messages; absent or empty resumes the open turn. */
   input: v.optional(v.union([v.string(), parts, v.pipe(v.array(userMessage), v.maxLength(100))])),
   /** What to do while another run is active (default "reject"). */
-  ifActive: v.optional(v.picklist(["reject", "queue", "interrupt"])),
+  ifActive: v.optional(v.picklist(["reject", "queue", "steer", "interrupt"])),
   /** What the run does with a question: wait for the answer, or park (default: the server's `questions`). */
   questions: v.optional(v.picklist(["wait", "park"])),
   config: v.optional(runConfigSchema),
@@ -109,6 +138,16 @@ const inputFields = {
   /** The context for the agent's tools and hooks in this run; validated by the agent's schema. */
   context: v.optional(v.any()),
   metadata,
+};
+const editInputFields = {
+  input: v.optional(
+    v.union([
+      v.pipe(v.string(), v.minLength(1)),
+      parts,
+      v.pipe(v.array(userMessage), v.minLength(1), v.maxLength(100)),
+    ]),
+  ),
+  when: v.optional(v.picklist(["idle", "steer"])),
 };
 const interruptFields = { expectedRunId: v.optional(idSchema), reason: v.optional(text(1024)) };
 /** The content of an answer depends on the question's kind (events/answers.ts), which is in the log. */
@@ -174,6 +213,11 @@ export const bodies = {
   forkCheckpoint: v.strictObject({ newBranchId: v.optional(idSchema) }),
   compact: compactSchema,
   uncompact: v.strictObject({ compactionId: v.optional(idSchema) }),
+  checkCompaction: v.strictObject({
+    compactionId: v.optional(idSchema),
+    questions: v.optional(v.pipe(v.array(v.pipe(text(4096), v.minLength(1))), v.minLength(1), v.maxLength(50))),
+    count: v.optional(v.pipe(positive, v.maxValue(50))),
+  }),
   input: v.strictObject(inputFields),
   interrupt: v.strictObject(interruptFields),
   respond: v.strictObject(responseFields),
@@ -184,14 +228,14 @@ export const bodies = {
     metadata,
   }),
   updateAgent: v.strictObject({ config: agentConfigSchema }),
+  editInput: v.strictObject(editInputFields),
   empty: v.strictObject({}),
 };
 
 export const queries = {
   none: noQuery,
-  listSessions: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
-  listBranches: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)), visibility }),
-  siblings: v.strictObject({ limit: pageSize, cursor: v.optional(text(1024)) }),
+  page: v.strictObject(page),
+  listBranches: v.strictObject({ ...page, visibility }),
   tree: v.strictObject({ visibility }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
   revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
@@ -203,7 +247,7 @@ export const queries = {
     runId: v.optional(idSchema),
     type: v.optional(v.pipe(text(128), v.minLength(1))),
   }),
-  live: v.strictObject({ after: v.optional(number) }),
+  live: v.strictObject({ after: v.optional(number), events: v.optional(v.picklist(["own", "tree"])) }),
   state: v.strictObject({ last: pageSize }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
   interactions: v.strictObject({
@@ -213,7 +257,7 @@ export const queries = {
     limit: pageSize,
     cursor: v.optional(text(2048)),
   }),
-  runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])) }),
+  runs: v.strictObject({ agent: v.optional(v.picklist(["own", "any"])), ...page }),
   audit: v.strictObject({
     order: v.optional(v.picklist(["newest", "oldest"])),
     after: v.optional(v.pipe(v.string(), v.regex(/^\d{4}-\d{2}-\d{2}\.\d{1,15}$/))),
@@ -240,6 +284,7 @@ export const clientFrameSchema = v.variant("type", [
 export type AgentConfig = v.InferOutput<typeof agentConfigSchema>;
 export type ForkBody = v.InferOutput<typeof bodies.fork>;
 export type InputBody = v.InferOutput<typeof bodies.input>;
+export type EditInputBody = v.InferOutput<typeof bodies.editInput>;
 export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
 export type ResponseBody = v.InferOutput<typeof bodies.respond>;
 export type EventsQuery = v.InferOutput<typeof queries.events>;

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../base/json.ts";
 import type { BranchOwner, Interaction, Message } from "../events/index.ts";
+import type { QueuedInputBody } from "./queue.ts";
 import type { AgentConfig } from "./schemas.ts";
 
 export interface SessionBody {
@@ -31,6 +32,10 @@ export interface BranchSummary {
   readonly seq: number;
   readonly messageCount: number;
   readonly openTurnId?: string;
+  /** Tokens of the branch's own closed turns. */
+  readonly usage?: JsonObject;
+  /** How many inputs wait for a turn; absent when none does. */
+  readonly queued?: number;
   readonly forkedFrom?: string;
   readonly forkedAtMessageId?: string;
   readonly forkedAtMessageIndex?: number;
@@ -119,6 +124,8 @@ export interface StateBody {
   /** The open turn, with its messages so far. */
   readonly openTurn?: { readonly id: string; readonly startedAt: number; readonly messages: readonly Message[] };
   readonly interactions: readonly InteractionBody[];
+  /** Inputs that wait for a turn, oldest first. */
+  readonly queue: readonly QueuedInputBody[];
   readonly activeRun: RunBody | null;
 }
 
@@ -130,7 +137,7 @@ export interface MessagesBody {
 }
 
 export interface InputAnswer {
-  /** The id of the first message it adds. */
+  /** The id of the first message it adds; of a queued input, its id in the queue and the `inputId` of its messages. */
   readonly inputId: string;
   readonly status: "started" | "queued";
   /** The run of an input that started. */
@@ -210,6 +217,7 @@ export interface AuditRecord {
   readonly interactionId?: string;
   readonly messageId?: string;
   readonly compactionId?: string;
+  readonly inputId?: string;
   /** The id of what the request created. */
   readonly createdId?: string;
   /** The permission mode that an input asked for. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createAgent, type Part } from "../../src/index.ts";
+import { createAgent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import {
   add,
@@ -29,15 +29,15 @@ describe("what begins a turn", () => {
     expect(said((await agent.loadBranch("s")).messages)).toEqual(["user: Hello", "assistant: Hi."]);
   });
 
-  test("parts are one user message, passed to the model as they are", async () => {
+  test("parts are one user message, and the model gets the bytes of its files", async () => {
     const { agent, model } = await given(["A cat."]);
-    const parts: Part[] = [
-      { type: "text", text: "What is this?" },
-      { type: "file", mediaType: "image/png", data: { type: "data", data: "AAAA" } },
-    ];
-    await agent.run(parts, s).result;
-    expect(model.calls[0]!.prompt).toMatchObject([{ role: "user", content: parts }]);
-    expect((await agent.loadBranch("s")).messages[0]).toMatchObject({ role: "user", content: parts });
+    const text = { type: "text", text: "What is this?" } as const;
+    const file = { type: "file", mediaType: "image/png", data: { type: "data", data: "AAAA" } } as const;
+    await agent.run([text, file], s).result;
+    const sent = { ...file, data: { type: "data", data: new Uint8Array(3) } };
+    expect(model.calls[0]!.prompt).toMatchObject([{ role: "user", content: [text, sent] }]);
+    const kept = { ...file, data: { type: "url", url: expect.stringMatching(/^bough-content:\/\/sha256\//) } };
+    expect((await agent.loadBranch("s")).messages[0]).toMatchObject({ role: "user", content: [text, kept] });
   });
 
   test("messages of several roles begin one turn, calls and results among them", async () => {

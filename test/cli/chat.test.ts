@@ -126,7 +126,7 @@ export default {
     );
     expect(code).toBe(0);
     expect(stdout + stderr).toContain("Compacted 2 messages.");
-    expect(stdout + stderr).toContain("The model sees 2 compacted messages again.");
+    expect(stdout + stderr).toContain("Took back the compaction of 2 messages.");
   });
 
   test.each([

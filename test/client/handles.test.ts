@@ -199,7 +199,8 @@ test("every route that is not about the server itself has a method", async () =>
   const client = await clientOf(g, {
     fetch: ((url: string, init: RequestInit) => {
       asked.add(`${init.method} ${new URL(url).pathname}`);
-      return Promise.resolve(Response.json({ branches: [], events: [] }));
+      const lists = { agents: [], branches: [], checkpoints: [], compactions: [], content: [], events: [], runs: [] };
+      return Promise.resolve(Response.json(lists));
     }) as unknown as typeof fetch,
   });
   const b = client.branch({ agentId: ":agentId", sessionId: ":sessionId", branchId: ":branchId" });
@@ -223,9 +224,11 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.get(), b.fork(), b.update({}), b.delete(), b.revert({}), b.events(), b.siblings(), b.runs()]);
   await Promise.all([b.checkpoints.list(), b.checkpoints.save(), b.checkpoints.load(":checkpointId")]);
   await Promise.all([b.checkpoints.fork(":checkpointId"), b.checkpoints.revert(":checkpointId"), b.content.list()]);
+  await Promise.all([b.queue(), b.editInput(":inputId", { when: "idle" }), b.withdrawInput(":inputId")]);
   await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
-  await Promise.all([b.compact(), b.uncompact(), b.compactions()]);
+  await Promise.all([b.compact(), b.uncompact(), b.compactions(), b.checkCompaction()]);
+  await Promise.all([b.promptOf(":messageId"), b.diffPrompts(":messageId", ":toMessageId")]);
   await Promise.all([b.pin(":messageId"), b.unpin(":messageId"), b.pins()]);
   await Promise.all([b.contextUsage(), b.messages(), client.audit({ limit: 1 })]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));

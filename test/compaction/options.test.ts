@@ -17,6 +17,7 @@ test.each([
   { window: () => 8_000, clear: { batches: 0, gain: 0, except: ["read"] } },
   { strategy: summary({ via: "text", maxTokens: 500 }) },
   { strategy: keepTurns(20), turns: 25 },
+  { turns: 1 },
   { strategy: async () => ({ replacements: [] }) },
 ])("an agent takes %j", (compaction) => {
   expect(() => createAgent({ model, compaction })).not.toThrow();
@@ -30,7 +31,7 @@ test.each([
   [{ at: 0.4, target: 0.4 }, /target must be smaller than compaction\.at/],
   [{ window: 0 }, /^compaction\.window must be a number of tokens or a function/],
   [{ messages: 2.5 }, /^compaction\.messages must be an integer ≥ 1\.$/],
-  [{ turns: 5 }, /^compaction\.turns must be larger than the 5 turns that are kept/],
+  [{ turns: 5, keep: { turns: 5 } }, /^compaction\.turns must be larger than the 5 turns that are kept/],
   [{ turns: 15, strategy: keepTurns(20) }, /larger than the 20 turns/],
   [{ keep: { turn: 3 } }, /Did you mean "turns"/],
   [{ keep: { tokens: -1 } }, /^compaction\.keep\.tokens must be an integer ≥ 0\.$/],

@@ -47,6 +47,31 @@ const examples: Record<string, Example> = {
     ],
     hides: /(hotel|train): booked now/,
   },
+  researcher: {
+    shows: [
+      "writer > photographer asks: Which season?",
+      "killed with SIGKILL",
+      "waiting on main: Which season?",
+      "writer > photographer goes on",
+      "picture has its result: A picture in autumn.",
+      "The article is done",
+      /branch sub-botanist-[0-9a-f]{16} \(botanist\)/,
+      /^Looked up in all: Oaks$/m,
+    ],
+    hides: /botanist goes on/,
+  },
+  "long-chat": {
+    shows: [
+      "8 messages are shown to the model as one summary.",
+      /lost {2}Which port[^\n]*\n +before: The database listens on port 8443\.\n +after: +The conversation does not say\./,
+      "kept  Which table",
+      "kept  Who is on call",
+      "Score 0.67.",
+      "taken back",
+      "verified by its hash: true",
+      "It begins with all of the prompt before it: true (100 %).",
+    ],
+  },
   "fork-and-compare": {
     shows: [
       /PRACTICAL +│ POETIC/,

@@ -1,6 +1,7 @@
 // A process that owns a store: node child.mjs <directory> <what>. It says "open" when it has it, and one line for every
 // step that was answered. BOUGH_FAILPOINT kills it on the way.
 
+import { createHash } from "node:crypto";
 import { fileStore } from "bough/stores/file";
 
 const [directory, what] = process.argv.slice(2);
@@ -17,6 +18,13 @@ if (what === "work") await work();
 else if (what === "turns") await turns();
 else if (what === "parked") await parked();
 if (what === "hold" || what === "parked") setInterval(() => {}, 1000);
+
+async function put(ref, bytes) {
+  const writer = await store.content.write(ref);
+  await writer.add(bytes);
+  await writer.finish();
+  await writer.commit({ mediaType: "text/plain" });
+}
 
 async function work() {
   const session = { id: "s", metadata: {}, state: {}, branch: { id: "main", header: {}, events: [] } };
@@ -36,12 +44,12 @@ async function work() {
     const parent = { branchId: "main", seq: 3 * round };
     await store.createBranch("s", { id: "fork", header: {}, events: [{ id: `f${round}`, data: "{}" }], parent });
     say(`fork ${round}`);
-    await store.blobs.put(main, { id: "1a", bytes, mediaType: "text/plain" });
+    await put(main, bytes);
     say(`put ${round}`);
     await store.maintain();
     say(`maintain ${round}`);
     // What was removed comes back under the same names, which is what a redo log could get wrong.
-    await store.blobs.delete(main, "1a");
+    await store.content.delete(main, createHash("sha256").update(bytes).digest("hex"));
     say(`drop ${round}`);
     await store.deleteBranch({ ...main, branchId: "fork" });
     say(`delete ${round}`);

@@ -7,7 +7,19 @@ import { describe, expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
-import { content, copyOf, facts, givenFork, givenSession, isRefused, logOf, temporary, unsyncedFiles } from "./kit.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
+import {
+  content,
+  copyOf,
+  facts,
+  givenFork,
+  givenSession,
+  idOf,
+  isRefused,
+  logOf,
+  temporary,
+  unsyncedFiles,
+} from "./kit.ts";
 
 async function given(): Promise<{ directory: string; main: BranchRef; fork: BranchRef; other: BranchRef }> {
   const directory = temporary();
@@ -210,16 +222,16 @@ describe("documents", () => {
   test("damaged content is told, not returned; what is not referred to is removed", async () => {
     const { directory, main } = await given();
     const store = await fileStore(directory);
-    await store.blobs!.put(main, content("1a", "hello"));
-    await store.blobs!.put(main, content("2b", "world"));
+    await putBytes(store, main, content("hello"));
+    await putBytes(store, main, content("world"));
     const assets = join(directory, "sessions/s/assets");
-    writeFileSync(join(assets, "1a"), "hullo");
+    writeFileSync(join(assets, idOf("hello")), "hullo");
     writeFileSync(join(assets, "stray"), "x");
-    expect(await isRefused(store.blobs!.get(main, "1a"), "store_corrupt")).toBe(true);
-    expect(Buffer.from((await store.blobs!.get(main, "2b"))!.bytes).toString()).toBe("world");
+    expect(await isRefused(getBytes(store, main, idOf("hello")), "store_corrupt")).toBe(true);
+    expect(Buffer.from((await getBytes(store, main, idOf("world")))!.bytes).toString()).toBe("world");
     const { problems } = await store.maintain();
     expect(problems.map(({ code }) => code).sort()).toEqual(["corrupt", "orphan"]);
-    expect(await isRefused(store.blobs!.get(main, "1a"), "store_corrupt")).toBe(true);
+    expect(await isRefused(getBytes(store, main, idOf("hello")), "store_corrupt")).toBe(true);
     await store.close();
   });
 

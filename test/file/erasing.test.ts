@@ -4,8 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file/index.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
-import { content, facts, filesIn, givenSession, temporary } from "./kit.ts";
+import { content, facts, filesIn, givenSession, idOf, temporary } from "./kit.ts";
 
 const canary = "CANARY-4111111111111111";
 
@@ -21,7 +22,7 @@ test("after delete and maintain no byte of a deleted session is in any file", as
     const text = id.startsWith(canary) ? canary : "harmless";
     const ref = await givenSession(store, id, facts("e", 20, text));
     await store.updateSession(id, { metadata: { text }, state: { text } });
-    await store.blobs!.put(ref, { ...content("a".repeat(64), text.repeat(100)), name: text });
+    await putBytes(store, ref, { ...content(text.repeat(100)), name: text });
     await store.saveCheckpoint(ref, { id: text, seq: 1, data: { text } });
     await store.segments!.save(ref, { to: 10, lines: [JSON.stringify(text)] });
     const { epoch } = await claimSlot(store, ref, { runId: "r", owner: text, leaseMs: 60_000 });
@@ -40,10 +41,10 @@ test("after close no byte of a deleted branch or of deleted content is in any fi
   const base = temporary();
   const store = await fileStore(base);
   const main = await givenSession(store, "s", facts("e", 3));
-  await store.blobs!.put(main, { ...content("c", canary.repeat(50)), name: canary });
+  await putBytes(store, main, { ...content(canary.repeat(50)), name: canary });
   await store.createBranch("s", { id: "b", header: { text: canary }, events: facts("f", 3, canary) });
   expect(holders(base).length).toBeGreaterThan(2);
-  await store.blobs!.delete(main, "c");
+  await store.content!.delete(main, idOf(canary.repeat(50)));
   await store.deleteBranch({ sessionId: "s", branchId: "b" });
   await store.close();
   expect(holders(base)).toEqual([]);

@@ -5,8 +5,19 @@ import { describe, expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
-import { type Changing, content, facts, failure, givenFork, givenSession, interceptedFiles, temporary } from "./kit.ts";
+import {
+  type Changing,
+  content,
+  facts,
+  failure,
+  givenFork,
+  givenSession,
+  idOf,
+  interceptedFiles,
+  temporary,
+} from "./kit.ts";
 
 /** A bit of everything; `acked` hears of each step that was answered. */
 async function work(store: Store, acked: (what: string) => void): Promise<void> {
@@ -20,7 +31,7 @@ async function work(store: Store, acked: (what: string) => void): Promise<void> 
   await step("fork", givenFork(store, main, "fork", 2, facts("f", 1)));
   await step("update", store.updateSession("s", { state: { x: 1 } }));
   await step("checkpoint", store.saveCheckpoint(main, { id: "c", seq: 1, data: {} }));
-  await step("content", store.blobs!.put(main, content("1a", "hello")));
+  await step("content", putBytes(store, main, content("hello")));
   await Promise.all([
     step("together 1", store.append(main, facts("c", 2))),
     step("together 2", store.append({ ...main, branchId: "fork" }, facts("g", 2))),
@@ -54,7 +65,7 @@ async function check(store: Store, acked: readonly string[]): Promise<void> {
   expect(branch.header).toEqual(ids.length >= 5 ? { name: "n" } : {});
   if (has("update")) expect((await store.getSession("s"))!.state).toEqual({ x: 1 });
   if (has("checkpoint")) expect(await store.listCheckpoints(main)).toHaveLength(1);
-  if (has("content")) expect(Buffer.from((await store.blobs!.get(main, "1a"))!.bytes).toString()).toBe("hello");
+  if (has("content")) expect(Buffer.from((await getBytes(store, main, idOf("hello")))!.bytes).toString()).toBe("hello");
   const fork = await store.getBranch({ ...main, branchId: "fork" });
   if (has("fork") && !has("maintain")) expect(fork).toBeDefined();
   if (fork) {

@@ -1,5 +1,6 @@
 // What the file store's own tests share: a directory, file systems that fail or count, and a store with something in it.
 
+import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -50,11 +51,10 @@ export async function givenFork(store: Store, from: BranchRef, id: string, seq: 
 
 export const logOf = ({ sessionId, branchId }: BranchRef) => `sessions/${sessionId}/branches/${branchId}/events.jsonl`;
 
-export const content = (id: string, text: string) => ({
-  id,
-  bytes: new TextEncoder().encode(text),
-  mediaType: "text/plain",
-});
+export const content = (text: string) => ({ bytes: new TextEncoder().encode(text), mediaType: "text/plain" });
+
+/** The id of content with this text. */
+export const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** Whether the promise was refused with this code; any other failure is thrown. */
 export async function isRefused(promise: Promise<unknown>, code: BoughError["code"]): Promise<boolean> {

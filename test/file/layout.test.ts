@@ -6,8 +6,9 @@ import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
 import { fileStore } from "../../src/stores/file/index.ts";
 import { seal } from "../../src/stores/file/seal.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
-import { content, facts, filesIn, givenFork, givenSession, logOf, temporary } from "./kit.ts";
+import { content, facts, filesIn, givenFork, givenSession, idOf, logOf, temporary } from "./kit.ts";
 
 const run = { runId: "r", owner: "o", leaseMs: 1000 };
 
@@ -18,12 +19,12 @@ test("a store lies in readable files", async () => {
   await store.append(main, facts("f", 1), { claim: run, header: { name: "Main" } });
   await store.saveCheckpoint(main, { id: "c", seq: 1, data: {} });
   await store.segments!.save(main, { to: 2, lines: ["a", "b"] });
-  await store.blobs!.put(main, content("1a", "hello"));
+  await putBytes(store, main, content("hello"));
   await store.close();
   expect(filesIn(directory)).toEqual([
     "bough.json",
     "lock",
-    "sessions/=55ser=201/assets/1a",
+    `sessions/=55ser=201/assets/${idOf("hello")}`,
     "sessions/=55ser=201/branches/main/branch.json",
     "sessions/=55ser=201/branches/main/checkpoints.jsonl",
     "sessions/=55ser=201/branches/main/events.jsonl",
@@ -41,7 +42,7 @@ test("a store lies in readable files", async () => {
 test("files are for their owner only", async () => {
   const directory = join(temporary(), "made", "here");
   const store = await fileStore(directory);
-  await store.blobs!.put(await givenSession(store, "s", facts("e", 1)), content("1a", "x"));
+  await putBytes(store, await givenSession(store, "s", facts("e", 1)), content("x"));
   await store.close();
   for (const name of ["", ...readdirSync(directory, { recursive: true, encoding: "utf8" })]) {
     const entry = statSync(join(directory, name));
@@ -57,7 +58,7 @@ test("deleting a session leaves nothing of it", async () => {
   const again = await fileStore(directory);
   const main = await givenSession(again, "s", facts("e", 3, "secret"));
   const fork = await givenFork(again, main, "fork", 2, facts("f", 1));
-  await again.blobs!.put(fork, content("1a", "secret"));
+  await putBytes(again, fork, content("secret"));
   await again.segments!.save(main, { to: 1, lines: ["secret"] });
   const { epoch } = await claimSlot(again, main, run);
   await again.releaseRun(main, { epoch });
@@ -74,19 +75,19 @@ test("deleting a branch leaves nothing of it and its descendants, and everything
   const store = await fileStore(directory);
   const main = await givenSession(store, "s", facts("e", 3));
   const keep = await givenFork(store, main, "keep", 2, facts("k", 1));
-  await store.blobs!.put(keep, content("1a", "shared"));
+  await putBytes(store, keep, content("shared"));
   await store.close();
   const before = filesIn(directory);
   const again = await fileStore(directory);
   const doomed = await givenFork(again, main, "doomed", 2, facts("d", 1));
   const child = await givenFork(again, doomed, "child", 3, facts("c", 1));
   for (const ref of [doomed, child]) {
-    await again.blobs!.put(ref, content("1a", "shared"));
-    await again.blobs!.put(ref, content("2b", "own"));
+    await putBytes(again, ref, content("shared"));
+    await putBytes(again, ref, content("own"));
     await again.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
   }
   expect(await again.deleteBranch(doomed, { recursive: true })).toEqual(["doomed", "child"]);
-  expect(await again.blobs!.get(keep, "1a")).toBeDefined();
+  expect(await getBytes(again, keep, idOf("shared"))).toBeDefined();
   await again.close();
   expect(filesIn(directory)).toEqual(before);
 });
@@ -152,7 +153,7 @@ test("what others leave in the directory is not taken for data, and stays", asyn
   const store = await fileStore(directory);
   const main = await givenSession(store, "s", facts("e", 1));
   const { epoch } = await claimSlot(store, main, run);
-  await store.blobs!.put(main, content("1a", "x"));
+  await putBytes(store, main, content("x"));
   await store.close();
   const stray = ["", "sessions", "sessions/s", "sessions/s/branches", "sessions/s/uncommitted", "sessions/s/assets"];
   for (const where of stray) writeFileSync(join(directory, where, ".DS_Store"), "x");

@@ -7,15 +7,16 @@ import { describe, expect, test } from "vitest";
 import type { BranchRef, Store, StoreProblem } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { manualClock, snapshotStore } from "../../src/testing/index.ts";
-import { content } from "./kit.ts";
+import { content, idOf } from "./kit.ts";
 import { type Chance, SimulatedDisk, seeded } from "./simulated-disk.ts";
 
 type Step = (store: Store) => Promise<unknown>;
 
 const base = "/data/store";
 const lanes = ["s0", "s1", "s2"];
-const contents = [content("1a", "hello"), content("2b", "x".repeat(2000))];
+const texts = ["hello", "x".repeat(2000)];
 
 /** What a lane does next, and what follows from what is there. */
 async function nextStep(oracle: Store, sessionId: string, round: number, chance: Chance): Promise<Step> {
@@ -48,8 +49,8 @@ async function nextStep(oracle: Store, sessionId: string, round: number, chance:
     (store) => store.updateSession(sessionId, { state: { round }, metadata: { [`k${round % 3}`]: round } }),
     (store) => store.saveCheckpoint(ref, { id: `c${round % 5}`, seq: at, data: { round } }),
     (store) => store.deleteCheckpoints(ref, [`c${at % 5}`]),
-    (store) => store.blobs!.put(ref, contents[round % 2]!),
-    (store) => store.blobs!.delete(ref, contents[round % 2]!.id),
+    (store) => putBytes(store, ref, content(texts[round % 2]!)),
+    (store) => store.content!.delete(ref, idOf(texts[round % 2]!)),
     (store) => store.deleteBranch({ sessionId, branchId: `b${round % 4}` }, { recursive: true }),
     (store) => store.segments!.save(ref, { to: at, lines: [`${round}`] }),
     (store) => store.append(ref, events, { claim: run, header: { claimed: round } }),

@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { failpoints } from "../../src/base/failpoint.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
-import { checkShown, content, temporary } from "./kit.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
+import { checkShown, content, idOf, temporary } from "./kit.ts";
 
 const script = fileURLToPath(new URL("child.mjs", import.meta.url));
 
@@ -182,12 +183,12 @@ async function checkFork(store: Store, last: string): Promise<void> {
 
 async function checkContent(store: Store, last: string): Promise<void> {
   const main = { sessionId: "s", branchId: "main" };
-  const found = await store.blobs!.get(main, "1a");
+  const found = await getBytes(store, main, idOf("content"));
   const [step] = last.split(" ");
   // After "maintain" the removal that comes next may have happened, unanswered.
   if (step === "put") expect(found).toBeDefined();
   if (step === "drop" || step === "delete") expect(found).toBeUndefined();
   if (found) expect(Buffer.from(found.bytes).toString()).toBe("content");
-  await store.blobs!.put(main, content("1a", "content"));
-  expect(await store.blobs!.get(main, "1a")).toBeDefined();
+  await putBytes(store, main, content("content"));
+  expect(await getBytes(store, main, idOf("content"))).toBeDefined();
 }

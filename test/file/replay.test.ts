@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { BranchRef, Store } from "../../src/log/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
-import { content, copyOf, facts, givenFork, givenSession, isRefused, temporary, unsyncedFiles } from "./kit.ts";
+import { putBytes } from "../../src/testing/content.ts";
+import { content, copyOf, facts, givenFork, givenSession, idOf, isRefused, temporary, unsyncedFiles } from "./kit.ts";
 
 const walIn = (directory: string) => readdirSync(join(directory, "wal")).map((name) => join("wal", name));
 const idsOf = async (store: Store, ref: BranchRef) => (await store.read(ref)).map(({ id }) => id);
@@ -49,15 +50,15 @@ test("what is in the redo log and not yet in the files is there after an opening
 
 test("a table that was appended to and then written shorter is replayed without a false alarm", async () => {
   const { directory, store, main } = await given();
-  for (const id of ["one", "two"]) await store.blobs!.put(main, content(id, `the bytes of ${id}`));
+  for (const id of ["one", "two"]) await putBytes(store, main, content(`the bytes of ${id}`));
   // From here on, the redo log begins in the middle of the table.
   for (let i = 0; i < 2; i++) await store.maintain();
-  await store.blobs!.put(main, content("three", "the bytes of three"));
-  for (const id of ["one", "two"]) await store.blobs!.delete(main, id);
+  await putBytes(store, main, content("the bytes of three"));
+  for (const id of ["one", "two"]) await store.content!.delete(main, idOf(`the bytes of ${id}`));
   // The process dies here: the files are up to date, and the redo log still has everything.
   const again = await fileStore(copyOf(directory), { files: unsyncedFiles });
   expect((await again.maintain()).problems).toEqual([]);
-  expect((await again.blobs!.list(main)).map(({ id }) => id)).toEqual(["three"]);
+  expect((await again.content!.list(main)).map(({ id }) => id)).toEqual([idOf("the bytes of three")]);
   for (const each of [store, again]) await each.close();
 });
 

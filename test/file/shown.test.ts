@@ -6,8 +6,9 @@ import { describe, expect, test } from "vitest";
 import type { Draft } from "../../src/events/index.ts";
 import { openSessions } from "../../src/sessions/index.ts";
 import { fileStore } from "../../src/stores/file/index.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
-import { checkShown, content, facts, givenFork, givenSession, linesIn, temporary, unsyncedFiles } from "./kit.ts";
+import { checkShown, content, facts, givenFork, givenSession, idOf, linesIn, temporary, unsyncedFiles } from "./kit.ts";
 
 async function given() {
   const directory = temporary();
@@ -40,7 +41,7 @@ describe("events.jsonl and the files beside it", () => {
     const turn = await sessions.beginTurn(main, 'Hello,\n\t"you" \u{1f600}', { runId: "r1" });
     await turn.commit({ messages: [{ role: "assistant", content: "Hi" }], state: { greeted: true } });
     await store.saveCheckpoint(main, { id: "c1", seq: 1, data: {} });
-    await store.blobs!.put(main, content("1a", "x"));
+    await putBytes(store, main, content("x"));
     const lines = linesIn(path("branches/main/events.jsonl"));
     expect(lines.map(({ data }) => (data as { type: string } | undefined)?.type)).toEqual([
       undefined,
@@ -60,7 +61,7 @@ describe("events.jsonl and the files beside it", () => {
     expect(lines[6]).toMatchObject({ header: { turn: null, messages: 2, state: { greeted: true } } });
     for (const line of lines) expect(Object.keys(line).at(-1)).toBe("crc");
     expect(linesIn(path("branches/main/checkpoints.jsonl"))).toMatchObject([{ save: { id: "c1" } }]);
-    expect(linesIn(path("content.jsonl"))).toMatchObject([{ put: { record: { id: "1a", branchId: "main" } } }]);
+    expect(linesIn(path("content.jsonl"))).toMatchObject([{ put: { record: { id: idOf("x"), branchId: "main" } } }]);
     await sessions.close();
   });
 });

@@ -257,6 +257,24 @@ function historyCases(open: Open): void {
     expect(await handle.run("Third").text()).toBe("Three.");
   });
 
+  test("prompts, their differences, and a compaction that is checked", async () => {
+    const { handle } = await twoTurns(open, undefined, { compaction: { strategy: keepTurns(10) } });
+    const [, one, , two] = (await handle.messages()).messages.map(({ id }) => id);
+    const prompt = await handle.promptOf(two!);
+    expect(prompt).toMatchObject({ messageId: two, isVerified: true, missing: [], withheld: [] });
+    expect(prompt.messages.map(textOf)).toEqual(["First", "One.", "Second"]);
+    expect(await handle.diffPrompts(one!, two!)).toMatchObject({ isPrefix: true, share: 1, isVerified: true });
+    const fork = await handle.fork({ newBranchId: "f" });
+    expect(await fork.promptOf(two!)).toEqual({ ...prompt, branchId: "f" });
+    expect(await fork.diffPrompts(one!, two!)).toEqual(await handle.diffPrompts(one!, two!));
+    await expect(handle.promptOf("nothing")).rejects.toSatisfy(code("message_not_on_branch"));
+    await expect(handle.checkCompaction()).rejects.toSatisfy(code("compaction_not_found"));
+    const { id } = await handle.compact({ keep: { turns: 1 } });
+    const check = await handle.checkCompaction({ questions: ["What came first?"] });
+    expect(check).toMatchObject({ compactionId: id, answers: [{ question: "What came first?" }] });
+    expect(await handle.promptOf(two!)).toEqual(prompt);
+  });
+
   test("fork, revert, siblings, pages and checkpoints", async () => {
     const { handle } = await twoTurns(open);
     const { checkpoints } = handle;

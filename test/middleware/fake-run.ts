@@ -107,6 +107,9 @@ export class FakeRun {
       ...{ callId: "call-1", toolName: "tool", attempt: 1, messages: [] },
       progress() {},
       background: async () => "task",
+      spawn: () => Promise.reject(new Error("nothing is spawned here")),
+      attach: () => Promise.reject(new Error("not here")),
+      content: { get: () => Promise.reject(new Error("not here")), text: () => Promise.reject(new Error("not here")) },
     };
   }
 

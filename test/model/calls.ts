@@ -1,7 +1,8 @@
 // A call of the port as data, so that the model and every store can be asked the same.
 
 import { BoughError } from "../../src/base/errors.ts";
-import type { BranchRef, RunClaim, Store } from "../../src/log/index.ts";
+import type { BranchRef, NewContentRow, RunClaim, Store } from "../../src/log/index.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { type Model, Refusal } from "./model.ts";
 
 /** The epochs in a call are the model's. */
@@ -44,12 +45,12 @@ export function askModel(model: Model, { method, args }: Call): Outcome {
 
 /** Asks a store: what the model does by itself is done by a part of the store. */
 export async function askStore(store: Store, { method, args }: Call): Promise<unknown> {
-  const { segments, blobs } = store;
+  const { segments, content } = store;
   const parts: Partial<Record<CallName, unknown>> = {
     saveSegment: segments?.save,
     getSegment: segments?.get,
-    putContent: blobs?.put,
-    deleteContent: blobs?.delete,
+    putContent: (ref: BranchRef, given: NewContentRow & { bytes: Uint8Array }) => putBytes(store, ref, given),
+    deleteContent: content && ((ref: BranchRef, id: string) => content.delete(ref, id)),
   };
   const ask = (parts[method] ?? Reflect.get(store, method)) as (...args: unknown[]) => Promise<unknown>;
   return ask.apply(store, [...args]);

@@ -242,8 +242,9 @@ export class Model {
   putContent(ref: BranchRef, content: { id: string; bytes: Uint8Array; mediaType: string; name?: string }) {
     const branch = this.#branch(ref);
     const { id, bytes, ...said } = content;
+    const seq = branch.log.length;
     this.bytes.set(id, Buffer.from(bytes).toString("hex"));
-    const record = { id, size: bytes.length, ...said, createdAt: this.#now(), branchId: ref.branchId };
+    const record = { id, size: bytes.length, ...said, createdAt: this.#now(), branchId: ref.branchId, seq, info: {} };
     if (!branch.contents.has(id)) branch.contents.set(id, record);
     return branch.contents.get(id)!;
   }
@@ -283,8 +284,10 @@ export class Model {
   #branchSnapshot(sessionId: string, branch: Branch): BranchSnapshot {
     const ref = { sessionId, branchId: branch.id };
     const contents = new Map<string, ContentRecord>();
+    let upTo = Number.POSITIVE_INFINITY;
     for (const each of this.#lineage(ref)) {
-      for (const [id, record] of each.contents) if (!contents.has(id)) contents.set(id, record);
+      for (const [id, record] of each.contents) if (record.seq <= upTo && !contents.has(id)) contents.set(id, record);
+      upTo = Math.min(upTo, each.base);
     }
     const listed = [...contents.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     return {

@@ -1,8 +1,12 @@
-// Compactions by hand on PostgreSQL, where several nodes write: the cases and properties that every store of one host runs too.
+// Compactions on PostgreSQL, where several nodes write: the cases and properties that every store of one host runs too.
 
 import { compactedCases } from "../sessions/compacted.cases.ts";
 import { compactingCases } from "../sessions/compacting.cases.ts";
+import { compactionCases } from "../sessions/compaction.cases.ts";
 import { casesOn } from "../sessions/kit.ts";
+import { overlayCases } from "../sessions/overlays.cases.ts";
+import { positionCases } from "../sessions/positions.cases.ts";
+import { propertyCases } from "../sessions/property.cases.ts";
 import { restoreCases } from "../sessions/restoring.cases.ts";
 import { describe, placeForMany } from "./kit.ts";
 
@@ -27,5 +31,9 @@ describe("compactions on PostgreSQL", () => {
   };
   compactingCases(casesOn(open));
   compactedCases(casesOn(open));
+  compactionCases(casesOn(open));
+  overlayCases(casesOn(open));
   restoreCases(open);
+  positionCases(open);
+  propertyCases(open);
 });

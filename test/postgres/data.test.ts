@@ -1,8 +1,10 @@
 // What is in the tables, and what is not; statements of several handles that meet.
 
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { BoughError } from "../../src/base/errors.ts";
 import type { BranchRef, Store } from "../../src/log/index.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw } from "./kit.ts";
 
@@ -14,14 +16,16 @@ async function rowCounts(schema: string): Promise<Record<string, number>> {
   return (await pool.query(`SELECT ${counts.join(", ")}`)).rows[0];
 }
 
+const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
+
 async function giveSomethingOfEverything(store: Store, ref: BranchRef): Promise<void> {
   const { branchId } = ref;
   const bytes = new TextEncoder().encode("shared");
   await store.append(ref, facts(`${branchId}-`, 3), { header: { name: branchId } });
   await store.segments!.save(ref, { to: 2, lines: ["a segment"] });
   await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-  await store.blobs!.put(ref, { id: "shared", bytes, mediaType: "text/plain" });
-  await store.blobs!.put(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
+  await putBytes(store, ref, { bytes, mediaType: "text/plain" });
+  await putBytes(store, ref, { bytes: Buffer.from(branchId), mediaType: "text/plain", name: "n" });
   const { epoch } = await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 60_000 });
   await store.releaseRun(ref, { epoch });
 }
@@ -49,7 +53,7 @@ describe("rows", () => {
     expect(await rowCounts(schema)).not.toEqual(before);
     await store.deleteBranch(fork, { recursive: true });
     expect(await rowCounts(schema)).toEqual(before);
-    await store.blobs!.delete(main, "shared");
+    await store.content!.delete(main, idOf("shared"));
     expect(await rowCounts(schema)).toMatchObject({ contents: 1, content_refs: 1 });
     await store.updateSession("s", { metadata: { user: "other", tags: null } });
     expect(await rowCounts(schema)).toMatchObject({ terms: 1 });
@@ -67,7 +71,7 @@ describe("rows", () => {
     await store.createSession({ id: "s", metadata, state: metadata, branch });
     for (const [to, data] of texts.entries()) await store.segments!.save(main, { to, lines: [data] });
     for (const text of texts) {
-      await store.blobs!.put(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
+      await putBytes(store, main, { bytes: Buffer.from(JSON.stringify(text)), mediaType: text, name: text });
     }
     await store.append(main, [{ id: "\0", data: "\0" }], { header: { "\0new": "\0", "a\0b": null } });
     expect(await store.append(main, [{ id: "\0", data: "\0" }])).toEqual({ first: 11, last: 11 });
@@ -78,7 +82,7 @@ describe("rows", () => {
     for (const [to, data] of texts.entries())
       expect(await again.segments!.get(main, to)).toEqual({ to, lines: [data] });
     expect(await again.getSession("s")).toMatchObject({ metadata, state: metadata });
-    const contents = await again.blobs!.list(main);
+    const contents = await again.content!.list(main);
     expect(contents.map(({ name }) => name).sort()).toEqual([...texts].sort());
     for (const text of texts) {
       expect((await again.listSessions({ metadata: { [text]: text } })).sessions).toHaveLength(1);
@@ -137,7 +141,7 @@ describe("rows", () => {
     const store = await opened();
     await givenMain(store, facts("root", 1));
     await store.segments!.save(main, { to: 1, lines: ["the root's"] });
-    await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
+    await putBytes(store, main, { bytes: new Uint8Array([1]), mediaType: "x" });
     const depth = 1_000;
     const ids = ["main", ...Array.from({ length: depth }, (_, i) => `b${i}`)];
     for (const [i, id] of ids.slice(1).entries()) {
@@ -151,7 +155,7 @@ describe("rows", () => {
     expect(await store.read(last, { after: 500, limit: 5 })).toEqual(whole.slice(500, 505));
     expect(await store.read(last, { limit: 5, reverse: true })).toEqual(whole.slice(-5).reverse());
     expect(await store.segments!.get(last, 900)).toEqual({ to: 1, lines: ["the root's"] });
-    expect(await store.blobs!.get(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
+    expect(await getBytes(store, last, idOf("\u0001"))).toMatchObject({ bytes: new Uint8Array([1]) });
     expect(await store.deleteBranch({ sessionId: "s", branchId: "b0" }, { recursive: true })).toHaveLength(depth);
   });
 
@@ -175,7 +179,7 @@ describe("maintain", () => {
     const before = await rowCounts(schema);
     await (await raw()).query(
       `INSERT INTO ${schema}.events (branch_no, seq, id, data) VALUES (999, 1, 'a', ''), (999, 2, 'b', '');
-        INSERT INTO ${schema}.contents (session_no, id, bytes) SELECT no, 'c', '' FROM ${schema}.sessions`,
+        INSERT INTO ${schema}.contents (session_no, id) SELECT no, 'c' FROM ${schema}.sessions`,
     );
     expect((await store.maintain()).problems).toEqual([
       { code: "orphan", detail: "Removed 2 facts without a branch." },
@@ -250,7 +254,7 @@ describe("several handles", () => {
         store.append(main, facts(`a${s}-`, 2)),
         store.segments!.save(main, { to: 1, lines: ["x"] }),
         store.saveCheckpoint(main, { id: `c${s}`, seq: 1, data: {} }),
-        store.blobs!.put(main, { id: "c", bytes, mediaType: "x/y" }),
+        putBytes(store, main, { bytes, mediaType: "x/y" }),
         store.updateSession("s", { metadata: { [`k${s}`]: round } }),
         store.createBranch("s", { id: `f${s}`, header: {}, events: [], parent: { branchId: "main", seq: 1 } }),
       ]);
@@ -287,20 +291,21 @@ describe("several handles", () => {
     await givenMain(stores[0]!);
     const refs = ["a", "b", "c", "d"].map((branchId) => ({ sessionId: "s", branchId }));
     for (const { branchId } of refs) await stores[0]!.createBranch("s", { id: branchId, header: {}, events: [] });
-    const content = { id: "c", bytes: new Uint8Array([7]), mediaType: "x/y" };
+    const content = { bytes: new Uint8Array([7]), mediaType: "x/y" };
+    const id = idOf("\u0007");
     for (let round = 0; round < 15; round++) {
       await Promise.all(
         refs.map((ref, i) => {
           const store = stores[i % 2]!;
-          return (i + round) % 2 ? store.blobs!.put(ref, content) : store.blobs!.delete(ref, "c");
+          return (i + round) % 2 ? putBytes(store, ref, content) : store.content!.delete(ref, id);
         }),
       );
       for (const [i, ref] of refs.entries()) {
-        const found = await stores[0]!.blobs!.get(ref, "c");
+        const found = await getBytes(stores[0]!, ref, id);
         expect(found?.bytes).toEqual((i + round) % 2 ? content.bytes : undefined);
       }
     }
-    for (const ref of refs) await stores[0]!.blobs!.delete(ref, "c");
+    for (const ref of refs) await stores[0]!.content!.delete(ref, id);
     await stores[0]!.maintain();
     expect(await rowCounts(schema)).toMatchObject({ contents: 0, content_refs: 0 });
   });

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Appended, Store } from "../../src/log/index.ts";
 import type { PostgresRetry } from "../../src/stores/postgres/database.ts";
 import { packSegment } from "../../src/stores/postgres/segments.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 import { lossyProxy } from "./proxy.ts";
@@ -72,8 +73,8 @@ describe("a lost answer", () => {
     expect(await store.segments!.get(main, 1)).toEqual({ to: 1, lines: ["lost-segment"] });
     proxy.loseAnswerTo("lost-content");
     const bytes = new TextEncoder().encode("bytes");
-    const record = await store.blobs!.put(main, { id: "lost-content", bytes, mediaType: "text/plain" });
-    expect(await store.blobs!.list(main)).toEqual([record]);
+    const record = await putBytes(store, main, { bytes, mediaType: "text/plain", name: "lost-content" });
+    expect(await store.content!.list(main)).toEqual([record]);
     expect(proxy.lost).toBe(3);
   });
 

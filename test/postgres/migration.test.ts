@@ -1,8 +1,19 @@
 import { expect, test } from "vitest";
 import { migrate, migrations } from "../../src/stores/postgres/schema.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { database, describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 
 const kill = "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(10)";
+
+/** As the tables were before content was cut into chunks. */
+async function undoContentMigration(client: Awaited<ReturnType<typeof raw>>, schema: string): Promise<void> {
+  for (const table of ["chunks", "uploads", "freed"]) await client.query(`DROP TABLE ${schema}.${table}`);
+  await client.query(`DROP FUNCTION ${schema}.drop_bytes() CASCADE`);
+  await client.query(
+    `ALTER TABLE ${schema}.contents DROP COLUMN size, DROP COLUMN place, DROP COLUMN place_session, ADD COLUMN bytes bytea`,
+  );
+  await client.query(`ALTER TABLE ${schema}.content_refs DROP COLUMN seq, DROP COLUMN info`);
+}
 
 describe("migrations", () => {
   test("a first opening killed before any of its statements has not happened, and the next one does it", async () => {
@@ -45,10 +56,43 @@ describe("migrations", () => {
     }
     await store.append({ sessionId: "idle", branchId: "main" }, facts("b", 1), { header: { turn: null } });
     const client = await raw();
+    await undoContentMigration(client, schema);
     await client.query(`ALTER TABLE ${schema}.branches DROP COLUMN open_in`);
     await client.query(`DELETE FROM ${schema}.migrations WHERE version > 1`);
     const { branches } = await (await opened({ schema })).listOpen();
     expect(branches.map(({ sessionId }) => sessionId)).toEqual(["open"]);
+  });
+
+  test("content of a schema of the second version keeps its bytes, and every fork sees it as before", async () => {
+    const schema = freshSchema();
+    const store = await opened({ schema });
+    const branch = { id: "main", header: {}, events: facts("e", 2) };
+    await store.createSession({ id: "s", metadata: {}, state: {}, branch });
+    await store.createBranch("s", { id: "fork", header: {}, events: [], parent: { branchId: "main", seq: 1 } });
+    const client = await raw();
+    await undoContentMigration(client, schema);
+    await client.query(`DELETE FROM ${schema}.migrations WHERE version > 2`);
+    const all = [new Uint8Array(0), new Uint8Array(262_144).fill(1), new Uint8Array(700_000).map((_, i) => i % 251)];
+    for (const [i, bytes] of all.entries()) {
+      await client.query(
+        `WITH c AS (INSERT INTO ${schema}.contents (session_no, id, bytes) SELECT no, $1, $2 FROM ${schema}.sessions RETURNING no)
+          INSERT INTO ${schema}.content_refs (branch_no, content_no, size, media_type, created_at)
+          SELECT b.no, c.no, $3, 'a/b', $4 FROM c, ${schema}.branches b WHERE b.id = 'main'`,
+        [`c${i}`, Buffer.from(bytes), bytes.length, i],
+      );
+    }
+    const again = await opened({ schema });
+    for (const branchId of ["main", "fork"]) {
+      for (const [i, bytes] of all.entries()) {
+        const got = await getBytes(again, { sessionId: "s", branchId }, `c${i}`);
+        expect(got!.record).toMatchObject({ size: bytes.length, seq: 0, info: {} });
+        expect(Buffer.compare(got!.bytes, bytes)).toBe(0);
+      }
+    }
+    expect(await again.content!.usage("s")).toBe(962_144);
+    const { id } = await putBytes(again, { sessionId: "s", branchId: "main" }, { bytes: all[2]!, mediaType: "a/b" });
+    expect(id).toHaveLength(64);
+    expect((await again.maintain()).problems).toEqual([]);
   });
 
   test("stores that open a new schema at once all get in", async () => {

@@ -3,6 +3,7 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { postgresStore } from "../../src/stores/postgres/index.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 
 describe("sources", () => {
@@ -37,8 +38,8 @@ describe("sources", () => {
       const store = await postgresStore({ query }, { schema: freshSchema() });
       onTestFinished(() => store.close());
       await givenMain(store);
-      await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([0, 1, 255]), mediaType: "a/b" });
-      return (await store.blobs!.get(main, "c"))?.bytes;
+      const { id } = await putBytes(store, main, { bytes: new Uint8Array([0, 1, 255]), mediaType: "a/b" });
+      return (await getBytes(store, main, id))?.bytes;
     };
     expect(await given((bytes) => `\\x${bytes.toString("hex")}`)).toEqual(new Uint8Array([0, 1, 255]));
     await expect(given((bytes) => bytes.toString())).rejects.toMatchObject({ code: "store_unsupported" });

@@ -1,7 +1,8 @@
 // What runs load of long branches, and what forks cost, on PostgreSQL.
 
 import { casesOn, type Place } from "../sessions/kit.ts";
-import { partialCases, partialProperties } from "../sessions/partial.cases.ts";
+import { partialCases } from "../sessions/partial.cases.ts";
+import { partialProperties } from "../sessions/partial-properties.cases.ts";
 import { describe, freshSchema, opened, placeForMany } from "./kit.ts";
 
 const place: Place = {

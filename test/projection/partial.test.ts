@@ -21,7 +21,7 @@ import {
 } from "../../src/projection/segment.ts";
 import { PartialView } from "../../src/projection/view.ts";
 import { holds } from "../model/property.ts";
-import { play, scripts } from "./histories.ts";
+import { play, type Step, scripts } from "./histories.ts";
 
 type AnyFact = Fact | UnknownFact;
 
@@ -105,6 +105,24 @@ describe("a view that holds only what a model sees", () => {
       200,
     );
     for (const count of Object.values(checked)) expect(count).toBeGreaterThan(10);
+  });
+
+  test("a fork that needs what it does not hold leaves it as it was, turns that wait to be saved included", () => {
+    const turn = { do: "turn", batches: [], state: 0, polite: false } as const;
+    const facts = play([
+      { ...turn, end: "commit" },
+      { do: "compact", hard: false, from: 0, to: 0, keep: [], calls: false, undo: false },
+      { ...turn, end: "stage" },
+      { do: "fork", keep: 2533, none: false },
+    ] as unknown as Step[]);
+    const stored = cutAll(facts, [true]);
+    const at = facts.findIndex(({ type }) => type === "history.compacted") + 1;
+    const { view } = joinSegments(piecesFrom(stored, at, 1), 1)!;
+    for (const fact of facts.slice(at, -1)) expect(foldPart(view, fact)).toBe(true);
+    const before = JSON.stringify(view);
+    expect(facts.at(-1)!.type).toBe("branch.forked");
+    expect(foldPart(view, facts.at(-1)!)).toBe(false);
+    expect(JSON.stringify(view)).toBe(before);
   });
 
   function foldPart(view: BranchView, fact: AnyFact): boolean {

@@ -262,7 +262,7 @@ describe("the header of a branch's row", () => {
     holds(
       fc.asyncProperty(scripts, async (script) => {
         const none = { messages: 0, turn: null as string | null, asks: null as string[] | null, state: null };
-        const row = { ...none, compacted: null as true | null };
+        const row = { ...none, compacted: null as true | null, usage: {} };
         let expected: (() => void) | undefined;
         play(script, (view, drafts) => {
           expected?.();
@@ -275,7 +275,15 @@ describe("the header of a branch's row", () => {
             const turn = view.open?.id ?? view.staged.at(-1)?.id ?? null;
             const asks = view.interactions.length === 0 ? null : view.interactions.map(({ id }) => id);
             const compacted = view.overlays.some(({ retention }) => retention === "hard") || null;
-            const actual = { messages: view.shown!.length, turn, asks, state: shownState(view.state), compacted };
+            const { usage } = view;
+            const actual = {
+              messages: view.shown!.length,
+              turn,
+              asks,
+              state: shownState(view.state),
+              compacted,
+              usage,
+            };
             if (forks) Object.assign(row, actual);
             expect(row).toEqual(actual);
           };

@@ -1,6 +1,7 @@
 // The lists over all sessions lie apart from the sessions: whatever dies between the two, they show what is there.
 
 import { describe, expect, test } from "vitest";
+import { putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { hostileIds, manualClock } from "../../src/testing/index.ts";
 import { facts, freshPrefix, givenMain, idsOf, keysOf, main, opened, raw, runChild, sharedServer } from "./kit.ts";
@@ -167,14 +168,14 @@ describe.skipIf(missing)("what is deleted", () => {
         const { epoch } = await claimSlot(store, each, { runId: id, owner: id, leaseMs: 60_000 });
         await store.saveCheckpoint(each, { id, seq: 1, data: {} });
         await store.segments!.save(each, { to: 2, lines: [id] });
-        await store.blobs!.put(each, { id, bytes: Buffer.from(id), mediaType: "text/plain" });
+        await putBytes(store, each, { bytes: Buffer.from(id), mediaType: "text/plain" });
         await store.append(each, facts("g", 1), { epoch, release: true });
       }
       await store.deleteBranch(fork);
       const sessions = (await keysOf(client, prefix)).filter((key) => key.startsWith(`{${prefix}:`));
       const added = sessions.filter((key) => !before.includes(key));
       // What the root branch got besides: checkpoints, segments, content.
-      expect(added.filter((key) => !/:(cp|segs|seg|refs):1$|:(content|uses)$/.test(key))).toEqual([]);
+      expect(added.filter((key) => !/:(cp|segs|seg|refs):1$|:(blobs|uses)$|:chunks:/.test(key))).toEqual([]);
     }
     for (const id of hostileIds) await store.deleteSession(id);
     await store.close();

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { facts, freshPrefix, givenMain, main, opened, raw, runChild, sharedServer } from "./kit.ts";
 import { missing } from "./server.ts";
@@ -84,11 +85,11 @@ describe.skipIf(missing)("a server in cluster mode", () => {
       await store.renewRun(fork, { epoch: claim!.epoch, leaseMs: 1000 });
       await store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} });
       await store.segments!.save(ref, { to: 2, lines: ["x"] });
-      await store.blobs!.put(ref, { id: "c", bytes: new Uint8Array(3), mediaType: "a/b" });
+      const stored = await putBytes(store, ref, { bytes: new Uint8Array(3), mediaType: "a/b", seq: 2 });
       await store.updateSession(id, { metadata: { more: "x" } });
       expect(await store.read(fork)).toHaveLength(3);
       expect(await store.segments!.get(fork, 9)).toEqual({ to: 2, lines: ["x"] });
-      expect((await store.blobs!.get(fork, "c"))!.bytes).toHaveLength(3);
+      expect((await getBytes(store, fork, stored.id))!.bytes).toHaveLength(3);
     }
     expect(await store.listRuns()).toHaveLength(2);
     expect((await store.listSessions({ metadata: { of: "t", more: "x" } })).sessions).toHaveLength(1);

@@ -112,9 +112,11 @@ export function describeHidden(open: OpenStore): void {
       refused.push(name);
     }
     expect(refused.sort()).toEqual([
+      "checkCompaction",
       "compact",
       "deleteBranch",
       "deleteContent",
+      "editInput",
       "interrupt",
       "pin",
       "revertBranch",
@@ -125,9 +127,10 @@ export function describeHidden(open: OpenStore): void {
       "unpin",
       "updateBranch",
       "uploadContent",
+      "withdrawInput",
     ]);
     expect(await store.getBranch({ sessionId: "s", branchId: "h" })).toEqual(before);
-    expect(await store.blobs!.list({ sessionId: "s", branchId: "h" })).toEqual([]);
+    expect(await store.content!.list({ sessionId: "s", branchId: "h" })).toEqual([]);
     for (const id of ["of h", "of c"]) {
       const { body } = await ask("GET", `/sessions/s/branches/${encodeURIComponent(id)}`);
       expect(body).toMatchObject({ id, forkedFrom: "h", ancestors: ["main"] });

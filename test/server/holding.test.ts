@@ -111,7 +111,7 @@ test("offers of another protocol leave neither connections nor listeners behind"
 
 test("downloads and answers that are not read are dropped, and hold no more than their tenant's bytes", async () => {
   const accepted = new Accepted();
-  const g = await given(() => "x".repeat(MiB), { limits: { stalledMs: 2000, tenantBytes: 40 * MiB } });
+  const g = await given(() => "x".repeat(MiB), { limits: { stalledMs: 2000, tenantBytes: 20 * MiB } });
   const { id } = (await g.ask("POST", content, new Uint8Array(16 * MiB).fill(1))).body;
   const get = head(`GET ${content}/${id}`, [bearer(g)]);
   const before = memoryInUse();
@@ -123,7 +123,7 @@ test("downloads and answers that are not read are dropped, and hold no more than
     return answer.status !== 200 && answer;
   });
   expectProblem(refused, 429, "rate_limited");
-  expect(memoryInUse() - before).toBeLessThan(30 * 16 * MiB * 0.5);
+  expect(memoryInUse() - before).toBeLessThan(30 * 16 * MiB * 0.25);
   await until(async () => (await g.ask("GET", `${content}/${id}`)).status === 200);
 
   for (let i = 0; i < 16; i++) await say(g, `${i}`);

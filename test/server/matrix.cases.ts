@@ -76,6 +76,8 @@ class Tenants {
       runId: "r",
       contentId: this.#contentId,
       messageId: this.#messageId,
+      toMessageId: this.#messageId,
+      inputId: "i",
     };
     return path.replace(/:(\w+)/g, (_, name: string) => params[name]!);
   }
@@ -89,6 +91,7 @@ class Tenants {
       revertBranch: { toMessageIndex: 0 },
       respond: { interactionId: "i", answer: {} },
       submitInput: { input: "Hi" },
+      editInput: { input: "Hi" },
       createAgent: { config },
       updateAgent: { config },
       createSession: { sessionId: "s2" },
@@ -108,9 +111,11 @@ export function describeMatrix(open: OpenStore): void {
   };
 
   test("2.1 nobody gets through to any route without a valid key", async () => {
-    const tenants = await given();
+    let tenants = await given();
     const revoked = createApiKey().key;
-    for (const route of all) {
+    for (const [i, route] of all.entries()) {
+      // After 240 wrong keys from one address a server looks at no more of them (2.8).
+      if (i > 0 && i % 40 === 0) tenants = await given();
       const path = tenants.pathOf(route);
       for (const key of [undefined, "wrong", revoked]) {
         expectProblem(await tenants.ask(route.method, path, key, tenants.bodyOf(route)), 401, "unauthorized");

@@ -3,6 +3,8 @@
 
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/events/index.ts";
+import { defineTool } from "../../src/index.ts";
+import { scriptedModel } from "../../src/scripted/index.ts";
 import {
   type Answer,
   add,
@@ -217,6 +219,79 @@ export function describePages(open: OpenStore): void {
       }
       expect(pages).toBeGreaterThan(2);
       expect(found.sort()).toEqual(Array.from({ length: 20 }, (_, n) => `t${n}`).sort());
+    });
+
+    test("1.12, 4.9, 5.9, 8.1, 8.5 checkpoints, runs, content and agents come in pages, each once and in order", async () => {
+      const definitions = { models: { "a/model": scriptedModel([]) } };
+      const g = await start(() => "Done.", { definitions });
+      const made: Record<string, string[]> = { checkpoints: [], runs: [], content: [], agents: [] };
+      for (let n = 0; n < 25; n++) {
+        const label = `${n} ${"l".repeat(1000)}`;
+        made.checkpoints!.unshift((await g.ask("POST", `${main}/checkpoints`, { label })).body.id);
+        made.runs!.push(await say(g, `${n}`));
+        const headers = { "x-filename": "n".repeat(255), "content-type": "application/octet-stream" };
+        made.content!.push((await g.ask("POST", `${main}/content`, `${n}`, headers)).body.id);
+        const agent = { agentId: `a${n}`, config: { model: "a/model" }, metadata: { about: large } };
+        expect((await g.ask("POST", "/agents", agent)).status).toBe(201);
+        made.agents!.push(agent.agentId);
+      }
+      for (const [name, route, pageSize] of [
+        ["checkpoints", `${main}/checkpoints`, 10],
+        ["runs", `${scope}/runs`, 4],
+        ["content", `${main}/content`, 10],
+        ["agents", "/agents", 1000],
+      ] as const) {
+        const path = (cursor: unknown) => `${route}?limit=${pageSize}&cursor=${encodeURIComponent(String(cursor))}`;
+        const first = await g.ask("GET", `${route}?limit=${pageSize}`);
+        const pages = await follow(g, first, path, ({ cursor }) => cursor);
+        const found = pages.flatMap((page) => page[name].map((each: Record<string, string>) => each.runId ?? each.id));
+        if (name === "agents") expect(found.sort()).toEqual([...made.agents!, "helper"].sort());
+        else expect(found).toEqual(made[name]);
+        expectProblem(await g.ask("GET", `${route}?cursor=x`), 400, "invalid_argument");
+        expectProblem(await g.ask("GET", `${route}?limit=0`), 400, "invalid_argument");
+      }
+    });
+
+    test("1.12, 5.18 questions about large calls come in pages, and none is missed or told twice", async () => {
+      const wait = defineTool({ input: { type: "object" }, permission: true, execute: () => "ran" });
+      const calls = (n: number) => ({ name: "wait", input: { n, large } });
+      const g = await start(() => ({ calls: [calls(1), calls(2), calls(3)] }), { agent: { tools: { wait } } });
+      const sessions = ["s", "t", "u", "v", "w", "x"];
+      for (const sessionId of sessions) {
+        await g.ask("PUT", `/sessions/${sessionId}`, {});
+        const route = `/agents/helper/sessions/${sessionId}/branches/main/inputs`;
+        expect((await g.ask("POST", route, { input: large })).status).toBe(202);
+      }
+      const all = sessions.flatMap((sessionId) => [1, 2, 3].map((n) => `${sessionId} ${n}`));
+      const path = (cursor: unknown) => `/interactions?limit=1000&cursor=${encodeURIComponent(String(cursor))}`;
+      const read = async () => {
+        const first = await g.ask("GET", "/interactions?limit=1000");
+        return follow(g, first, path, ({ cursor }) => cursor);
+      };
+      const pages = await until(async () => {
+        const { interactions } = (await g.ask("GET", "/interactions?sessionId=x")).body;
+        return interactions.length === 3 ? read() : undefined;
+      });
+      const found = pages.flatMap(({ interactions }) =>
+        interactions.map(
+          ({ sessionId, request }: { sessionId: string; request: { input: { n: number } } }) =>
+            `${sessionId} ${request.input.n}`,
+        ),
+      );
+      // The calls of one message ask side by side.
+      expect(found.map((each) => each[0])).toEqual(all.map((each) => each[0]));
+      expect([...found].sort()).toEqual(all);
+    });
+
+    test("4.9 a list goes on behind a checkpoint that is deleted meanwhile", async () => {
+      const g = await start(() => "Done.");
+      const ids: string[] = [];
+      for (let n = 0; n < 6; n++) ids.unshift((await g.ask("POST", `${main}/checkpoints`, {})).body.id);
+      const { checkpoints, cursor } = (await g.ask("GET", `${main}/checkpoints?limit=2`)).body;
+      await g.store.deleteCheckpoints({ sessionId: "s", branchId: "main" }, [checkpoints[1].id]);
+      const next = (await g.ask("GET", `${main}/checkpoints?cursor=${encodeURIComponent(cursor)}`)).body;
+      const found = next.checkpoints.map(({ id }: { id: string }) => id);
+      for (const id of ids.slice(2)) expect(found).toContain(id);
     });
   });
 }

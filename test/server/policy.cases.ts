@@ -66,10 +66,15 @@ const paths: Record<string, string> = {
   runId: "r",
   contentId: "x",
   messageId: "m",
+  toMessageId: "n",
+  inputId: "i",
 };
 const pathOf = ({ path }: Route) => path.replace(/:(\w+)/g, (_, name: string) => paths[name]!);
-const idsIn = ({ path }: Route) =>
-  Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, name]) => [name!, paths[name!]!]));
+/** The second of two messages that are compared is of the same branch, so nothing is decided by it. */
+const idsIn = ({ path }: Route) => {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!).filter((name) => name !== "toMessageId");
+  return Object.fromEntries(names.map((name) => [name, paths[name]!]));
+};
 
 /** A body that the route takes, and the ids that only it names. */
 function bodyOf(name: string, { body, takes }: Route): { body?: unknown; ids?: ActionScope } {

@@ -133,7 +133,7 @@ export function describeRuns(open: OpenStore): void {
           .filter((m: { role: string }) => m.role === "user")
           .map((m: { content: { text: string }[] }) => m.content[0]!.text),
       ).toEqual(["0", "1", "2"]);
-      expect(messages[2].id).toBe(first.body.inputId);
+      expect(messages[2].inputId).toBe(first.body.inputId);
     });
 
     test("5.5 an input can take the place of the run that is active", async () => {
@@ -362,7 +362,60 @@ export function describeRuns(open: OpenStore): void {
 
     test("8.4 an upload that is too large is refused before it is all there", async () => {
       const { ask } = await start([], { limits: { uploadBytes: 100 } });
-      expectProblem(await ask("POST", `${main}/content`, new Uint8Array(101)), 413, "limit_exceeded");
+      expectProblem(await ask("POST", `${main}/content`, new Uint8Array(101)), 413, "content_too_large");
+      const endless = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(64)),
+      });
+      const { server } = await start([], { limits: { uploadBytes: 1000 } });
+      const request = new Request(`http://localhost${main}/content`, {
+        method: "POST",
+        body: endless,
+        duplex: "half",
+        headers: { authorization: `Bearer ${server.token}` },
+      } as RequestInit);
+      expect((await server.fetch(request)).status).toBe(413);
+    });
+
+    test("8.5 a download has an entity tag, and can be continued by a range", async () => {
+      const { ask, server } = await start([]);
+      const bytes = new Uint8Array(300_000).map((_, i) => i % 251);
+      const { id } = (await ask("POST", `${main}/content`, bytes)).body;
+      const get = (headers: Record<string, string>) =>
+        server.fetch(
+          new Request(`http://localhost${main}/content/${id}`, {
+            headers: { authorization: `Bearer ${server.token}`, ...headers },
+          }),
+        );
+      const whole = await get({});
+      expect(whole.status).toBe(200);
+      expect(whole.headers.get("accept-ranges")).toBe("bytes");
+      const etag = whole.headers.get("etag")!;
+      expect(Buffer.compare(new Uint8Array(await whole.arrayBuffer()), bytes)).toBe(0);
+      expect((await get({ "if-none-match": `"x", W/${etag}` })).status).toBe(304);
+      for (const [range, from, to] of [
+        ["bytes=0-0", 0, 1],
+        ["bytes=100-", 100, 300_000],
+        ["bytes=262140-262150", 262_140, 262_151],
+        ["bytes=-5", 299_995, 300_000],
+        ["bytes=299999-9999999", 299_999, 300_000],
+      ] as const) {
+        const part = await get({ range, "if-range": etag });
+        expect(part.status, range).toBe(206);
+        expect(part.headers.get("content-range")).toBe(`bytes ${from}-${to - 1}/300000`);
+        expect(part.headers.get("content-length")).toBe(String(to - from));
+        expect(Buffer.compare(new Uint8Array(await part.arrayBuffer()), bytes.subarray(from, to))).toBe(0);
+      }
+      for (const range of ["bytes=0-1,3-4", "items=0-1", "bytes=5-2", "bytes=-", "bytes=a-b", "bytes=1e3-"]) {
+        const all = await get({ range });
+        expect(all.status, range).toBe(200);
+        await all.body?.cancel();
+      }
+      expect((await get({ range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200);
+      for (const range of ["bytes=300000-", "bytes=-0"]) {
+        const none = await get({ range });
+        expect(none.status, range).toBe(416);
+        expect(none.headers.get("content-range")).toBe("bytes */300000");
+      }
     });
 
     test("8.6 health, readiness and the table of routes", async () => {

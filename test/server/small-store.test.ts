@@ -5,7 +5,7 @@ import { memoryStore } from "../../src/stores/memory/index.ts";
 import { expectProblem, given, isEvent, say, scope } from "./kit.ts";
 
 test("turns and streams work, and content is refused", async () => {
-  const store = Object.assign(memoryStore(), { blobs: undefined });
+  const store = Object.assign(memoryStore(), { content: undefined });
   const g = await given(["Hello."], { store });
   const live = await g.liveHere(`${scope}/events/live`);
   await say(g, "Hi");

@@ -77,14 +77,15 @@ async function rowsTellTheTruth(store: Store): Promise<void> {
     for (const branch of branches.slice(-20)) {
       const view = await replay(store, branch);
       const turn = view.open?.id ?? view.staged.at(-1)?.id;
-      const { messages, turn: shown, compacted, owner, visibility } = branch.header as RowHeader;
-      expect({ branch: branch.branchId, messages, turn: shown, compacted, owner, visibility }).toEqual({
+      const { messages, turn: shown, compacted, owner, visibility, queued } = branch.header as RowHeader;
+      expect({ branch: branch.branchId, messages, turn: shown, compacted, owner, visibility, queued }).toEqual({
         branch: branch.branchId,
         messages: view.shown!.length,
         turn,
         compacted: view.overlays.some(({ retention }) => retention === "hard") || undefined,
         owner: view.header.owner,
         visibility: view.header.visibility,
+        queued: view.queue.length || undefined,
       });
     }
   }

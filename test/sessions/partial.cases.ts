@@ -1,53 +1,12 @@
 // What a run loads of a long branch, what a fork of a cached one costs, and that both are what a replay gives.
 
-import fc from "fast-check";
-import { describe, expect, test as once } from "vitest";
+import { describe, expect } from "vitest";
 import type { Draft } from "../../src/events/index.ts";
 import type { Store } from "../../src/log/index.ts";
 import { type BranchView, transcript } from "../../src/projection/index.ts";
-import { type Context, createContext } from "../../src/sessions/context.ts";
-import { Sessions } from "../../src/sessions/index.ts";
-import { seededIds } from "../../src/testing/index.ts";
-import { holds } from "../model/property.ts";
-import { appendRaw, type Case, type Given, idsOf, main, on, type Place, replay, says, withGiven } from "./kit.ts";
-import { Work, works } from "./steps.ts";
-
-interface Reads {
-  facts: number;
-  /** How often facts were asked for. */
-  reads: number;
-  pieces: number;
-}
-
-/** A context with nothing cached, on a store that counts what is read. */
-function counted({ store, clock }: Given, name = "cold"): { context: Context; sessions: Sessions; reads: Reads } {
-  const reads: Reads = { facts: 0, reads: 0, pieces: 0 };
-  const counting = new Proxy(store, {
-    get(target, key: keyof Store) {
-      const member = Reflect.get(target, key, target);
-      if (key === "segments" && member) {
-        const { segments } = target;
-        return {
-          save: (...args: Parameters<NonNullable<typeof segments>["save"]>) => segments!.save(...args),
-          get: (...args: Parameters<NonNullable<typeof segments>["get"]>) => {
-            reads.pieces++;
-            return segments!.get(...args);
-          },
-        };
-      }
-      if (typeof member !== "function") return member;
-      if (key !== "read") return member.bind(target);
-      return async (...args: Parameters<Store["read"]>) => {
-        const events = await target.read(...args);
-        reads.reads++;
-        reads.facts += events.length;
-        return events;
-      };
-    },
-  });
-  const context = createContext(counting, { clock, ids: seededIds(name) });
-  return { context, sessions: new Sessions(context), reads };
-}
+import type { Sessions } from "../../src/sessions/index.ts";
+import { counted } from "./counted.ts";
+import { appendRaw, type Case, type Given, idsOf, main, on, replay, says } from "./kit.ts";
 
 const perTurn = 20;
 const message = (n: number) => says(n % 2 ? "assistant" : "user", `message ${n}`, `m${n}`);
@@ -90,9 +49,12 @@ export function partialCases(test: Case): void {
       expect([view.skipped, view.messages.length, view.shown]).toEqual([5940, 60, null]);
       expect(reads.pieces).toBe(1);
       expect(reads.facts).toBeLessThan(100);
+      const read = reads.size;
       expect(view.turns.length + view.skippedTurns).toBe(300);
       const whole = await replay(given.store, main);
       expect(transcript(view)).toEqual(transcript(whole));
+      // A piece has up to 512 messages that no one asked for, and no more of them on a longer branch.
+      expect(read).toBeLessThan(JSON.stringify(whole.messages.slice(-700)).length);
       const turn = await sessions.beginTurn(main, "go");
       await turn.commit({ messages: [says("assistant", "done")], state: { last: true } });
       await sessions.saveCheckpoint(main, { id: "c" });
@@ -347,69 +309,4 @@ export function partialCases(test: Case): void {
       expect(cached).toBeGreaterThanOrEqual(6);
     });
   });
-}
-
-/** The same on random work: each history has a store of its own. */
-export function partialProperties(place: Place, runs: number): void {
-  describe("whatever happens to a session, views for runs and views of forks", () => {
-    once("are what a replay of the log gives", async () => {
-      const checked = { partial: 0, forks: 0 };
-      await holds(
-        fc.asyncProperty(works, fc.nat(1000), (steps, pick) =>
-          withGiven(place, async (given) => {
-            const { context, sessions } = counted(given, "warm");
-            await sessions.createSession("s");
-            const work = new Work(given.store, [sessions, await given.other()], "long ".repeat(20_000));
-            for (const step of steps) await work.play(step);
-            const branches = await sessions.listBranches("s");
-            for (const branch of pick % 2 > 0 ? branches.keys() : []) {
-              await work.play({ do: "compact", branch, second: false, hard: pick % 3 === 0, from: 0, to: pick });
-            }
-            // A piece is cut behind what was compacted; otherwise the next cold load cuts it.
-            const large = says("user", "long ".repeat(220_000));
-            if (pick % 4 > 0) for (const { id } of branches) await sessions.appendTurn(on(id), [large]);
-            await context.views.settle();
-            for (const { id } of branches) await check(given, sessions, id, pick, checked);
-          }),
-        ),
-        runs,
-      );
-      if (runs > 30) expect(Math.min(checked.partial, checked.forks)).toBeGreaterThan(5);
-    });
-  });
-
-  async function check(
-    given: Given,
-    sessions: Sessions,
-    id: string,
-    pick: number,
-    checked: { partial: number; forks: number },
-  ): Promise<void> {
-    const whole = await replay(given.store, on(id));
-    const cold = counted(given, `cold ${id}`);
-    const { view } = await cold.context.views.loadForRun(on(id));
-    if (view.skipped > 0) checked.partial++;
-    expect(transcript(view)).toEqual(transcript(whole));
-    // Of the partial view and of the whole one, at a position and at a message.
-    for (const from of [cold, counted(given, `warm ${id}`)]) {
-      if (from !== cold) await from.context.views.load(on(id));
-      const unclosed = [...whole.staged, ...(whole.open ? [whole.open] : [])].flatMap(({ messages }) => messages);
-      const messages = [...whole.shown!, ...unclosed];
-      const message = messages[pick % Math.max(1, messages.length)];
-      const targets = [{ fromSeq: pick % (whole.seq + 1) }, {}, ...(message ? [{ from: message.id }] : [])];
-      for (const target of targets) {
-        await from.sessions.forkBranch(on(id), { ...target, newBranchId: "probe" });
-        const { pieces } = from.reads;
-        const { view: child } = await from.context.views.loadForRun(on("probe"));
-        if (from.reads.pieces === pieces) checked.forks++;
-        const log = await replay(given.store, on("probe"));
-        if (child.skipped === 0) expect(child).toEqual(log);
-        expect(transcript(child)).toEqual(transcript(log));
-        expect((await from.context.views.load(on("probe"))).view).toEqual(log);
-        await from.sessions.deleteBranch(on("probe"));
-      }
-    }
-    expect((await cold.context.views.load(on(id))).view).toEqual(whole);
-    expect((await sessions.loadBranch(on(id), { at: whole.seq })).seq).toBe(whole.seq);
-  }
 }

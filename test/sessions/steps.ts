@@ -24,6 +24,9 @@ export type Step = { branch: number; second: boolean } & (
   | { do: "pin"; n: number; off: boolean }
   | { do: "clear"; which: number }
   | { do: "restore"; keep: boolean }
+  | { do: "queue"; steer: boolean; from: number }
+  | { do: "take"; end: End }
+  | { do: "change"; n: number; withdraw: boolean }
   | { do: "update"; n: number }
   | { do: "delete" }
 );
@@ -61,6 +64,9 @@ const kinds: [number, Record<string, fc.Arbitrary<unknown>>][] = [
   [1, { do: fc.constant("pin"), n: any, off: fc.boolean() }],
   [1, { do: fc.constant("clear"), which: any }],
   [1, { do: fc.constant("restore"), keep: fc.boolean() }],
+  [2, { do: fc.constant("queue"), steer: fc.boolean(), from: any }],
+  [1, { do: fc.constant("take"), end }],
+  [1, { do: fc.constant("change"), n: any, withdraw: fc.boolean() }],
   [1, { do: fc.constant("update"), n: any }],
   [1, { do: fc.constant("delete") }],
 ];
@@ -100,6 +106,9 @@ export class Work {
     else if (step.do === "pin") await this.#pin(sessions, id, step);
     else if (step.do === "clear") await this.#clear(id, step.which);
     else if (step.do === "restore") await this.#restore(id, step.keep);
+    else if (step.do === "queue") await this.#queue(sessions, id, step);
+    else if (step.do === "take") await this.#take(sessions, id, step.end);
+    else if (step.do === "change") await this.#change(sessions, id, step);
     else if (step.do === "update")
       await sessions.updateBranch({ sessionId: "s", branchId: id }, { name: `n${step.n}`, metadata: { n: step.n } });
     else
@@ -125,6 +134,31 @@ export class Work {
         return this.#end(turn, step.end === "commit" ? "interrupt" : step.end, step.state);
     }
     return this.#end(turn, step.end, step.state);
+  }
+
+  /** Of three senders; every fourth is a task. */
+  async #queue(sessions: Sessions, branchId: string, { steer, from }: Step & { do: "queue" }): Promise<void> {
+    const inputId = this.#name("in");
+    const source = from % 4 === 3 && { source: { kind: "task" as const, taskId: inputId } };
+    await sessions.queueInput(on(branchId), this.#text, {
+      ...{ inputId, when: steer ? "steer" : "idle", by: `sender ${from % 4}` },
+      ...source,
+    });
+  }
+
+  async #take(sessions: Sessions, branchId: string, end: End): Promise<void> {
+    const turn = await allowing(["turn_open"], () => sessions.takeInputs(on(branchId)));
+    if (!turn) return;
+    await turn.steer();
+    return this.#end(turn, end, 1);
+  }
+
+  async #change(sessions: Sessions, branchId: string, { n, withdraw }: Step & { do: "change" }): Promise<void> {
+    const { queue } = await sessions.loadBranch(on(branchId));
+    const id = queue[n % queue.length]?.id;
+    if (id === undefined) return;
+    if (withdraw) await sessions.withdrawInput(on(branchId), id);
+    else await sessions.editInput(on(branchId), id, { input: `edited ${n}`, when: n % 2 === 0 ? "steer" : "idle" });
   }
 
   async #resume(sessions: Sessions, branchId: string, step: Step & { do: "resume" }): Promise<void> {

@@ -15,8 +15,12 @@ import { longCases } from "./long.cases.ts";
 import { objectCases } from "./objects.cases.ts";
 import { overlayCases } from "./overlays.cases.ts";
 import { ownershipCases } from "./ownership.cases.ts";
-import { partialCases, partialProperties } from "./partial.cases.ts";
+import { partialCases } from "./partial.cases.ts";
+import { partialProperties } from "./partial-properties.cases.ts";
+import { positionCases } from "./positions.cases.ts";
 import { propertyCases } from "./property.cases.ts";
+import { queueCases } from "./queue.cases.ts";
+import { queueProperties } from "./queue-property.cases.ts";
 import { restoreCases } from "./restoring.cases.ts";
 import { revertCases } from "./reverts.cases.ts";
 import { sessionCases } from "./sessions.cases.ts";
@@ -37,6 +41,7 @@ export function describeSessions(place: Place): void {
     turnCases(test);
     stagedCases(test);
     interactionCases(test);
+    queueCases(test);
     objectCases(test);
     checkpointCases(test);
     contentCases(test);
@@ -50,6 +55,8 @@ export function describeSessions(place: Place): void {
     partialCases(test);
     propertyCases(place);
     restoreCases(place);
+    positionCases(place);
+    queueProperties(place, place.kind === "memory" ? 150 : 15);
     partialProperties(place, place.kind === "memory" ? 60 : 5);
   });
 }

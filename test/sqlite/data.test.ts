@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { BranchRef, Store } from "../../src/log/index.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { claimSlot } from "../../src/testing/contract/kit.ts";
 import { facts, freshPath, givenMain, main, opened, raw } from "./kit.ts";
 
@@ -10,14 +12,16 @@ async function rowCounts(path: string): Promise<Record<string, number>> {
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
+const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
+
 async function giveSomethingOfEverything(store: Store, ref: BranchRef): Promise<void> {
   const { branchId } = ref;
   const bytes = new TextEncoder().encode("shared");
   await store.append(ref, facts(`${branchId}-`, 3), { header: { name: branchId } });
   await store.segments!.save(ref, { to: 2, lines: ["a segment"] });
   await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
-  await store.blobs!.put(ref, { id: "shared", bytes, mediaType: "text/plain" });
-  await store.blobs!.put(ref, { id: `own of ${branchId}`, bytes, mediaType: "text/plain", name: "n" });
+  await putBytes(store, ref, { bytes, mediaType: "text/plain" });
+  await putBytes(store, ref, { bytes: Buffer.from(branchId), mediaType: "text/plain", name: "n" });
   const { epoch } = await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 60_000 });
   await store.releaseRun(ref, { epoch });
 }
@@ -44,12 +48,12 @@ test("a deleted branch, a deleted content and a deleted session leave no row beh
   expect(await rowCounts(path)).not.toEqual(before);
   await store.deleteBranch(fork, { recursive: true });
   expect(await rowCounts(path)).toEqual(before);
-  await store.blobs!.delete(main, "shared");
+  await store.content!.delete(main, idOf("shared"));
   expect(await rowCounts(path)).toMatchObject({ contents: 1, content_refs: 1 });
   await store.updateSession("s", { metadata: { user: "other", tags: null } });
   expect(await rowCounts(path)).toMatchObject({ session_metadata: 1 });
   await store.deleteSession("s");
-  expect(await rowCounts(path)).toEqual({ ...empty, sqlite_sequence: 1 });
+  expect(await rowCounts(path)).toEqual({ ...empty, sqlite_sequence: 2 });
   expect((await store.maintain()).problems).toEqual([]);
 });
 
@@ -57,7 +61,7 @@ test("a chain of 10,000 forks can be read at both ends and through the middle", 
   const store = await opened(":memory:");
   await givenMain(store, facts("root", 1));
   await store.segments!.save(main, { to: 1, lines: ["the root's"] });
-  await store.blobs!.put(main, { id: "c", bytes: new Uint8Array([1]), mediaType: "x" });
+  await putBytes(store, main, { bytes: new Uint8Array([1]), mediaType: "x" });
   const depth = 10_000;
   const parents = ["main", ...Array.from({ length: depth }, (_, i) => `b${i}`)];
   await Promise.all(
@@ -78,8 +82,8 @@ test("a chain of 10,000 forks can be read at both ends and through the middle", 
   expect(await store.read(last, { after: 5000, limit: 5 })).toEqual(whole.slice(5000, 5005));
   expect(await store.read(last, { limit: 5, reverse: true })).toEqual(whole.slice(-5).reverse());
   expect(await store.segments!.get(last, 9000)).toEqual({ to: 1, lines: ["the root's"] });
-  expect(await store.blobs!.get(last, "c")).toMatchObject({ bytes: new Uint8Array([1]) });
-  expect(await store.blobs!.list(last)).toHaveLength(1);
+  expect(await getBytes(store, last, idOf("\u0001"))).toMatchObject({ bytes: new Uint8Array([1]) });
+  expect(await store.content!.list(last)).toHaveLength(1);
   expect(await store.deleteBranch({ sessionId: "s", branchId: "b0" }, { recursive: true })).toHaveLength(depth);
 });
 
@@ -108,13 +112,13 @@ test("text comes back as it was, even what SQLite's text can't hold", async () =
   await store.createSession({ id: "s", metadata, state: metadata, branch });
   for (const [to, data] of texts.entries()) await store.segments!.save(main, { to, lines: [data] });
   for (const text of texts)
-    await store.blobs!.put(main, { id: text, bytes: new Uint8Array(), mediaType: text, name: text });
+    await putBytes(store, main, { bytes: Buffer.from(JSON.stringify(text)), mediaType: text, name: text });
   await store.close();
   const again = await opened(path);
   expect((await again.read(main)).map(({ data }) => data)).toEqual(texts);
   for (const [to, data] of texts.entries()) expect(await again.segments!.get(main, to)).toEqual({ to, lines: [data] });
   expect(await again.getSession("s")).toMatchObject({ metadata, state: metadata });
-  const contents = await again.blobs!.list(main);
+  const contents = await again.content!.list(main);
   expect(contents.map(({ name }) => name).sort()).toEqual([...texts].sort());
   for (const text of texts) {
     expect((await again.listSessions({ metadata: { [text]: text } })).sessions).toHaveLength(1);

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { Store } from "../../src/log/index.ts";
+import { putBytes } from "../../src/testing/content.ts";
 import { freshPath, opened, raw } from "./kit.ts";
 
 const canary = "CANARY-4111111111111111";
@@ -36,8 +37,7 @@ async function fill(store: Store, many = 120): Promise<string[]> {
   }
   for (const id of ids.slice(0, 40)) {
     const ref = { sessionId: `${word(id)}-${id}`, branchId: "main" };
-    await store.blobs!.put(ref, {
-      id: `c${id}`,
+    await putBytes(store, ref, {
       bytes: Buffer.from(word(id).repeat(700)),
       mediaType: "text/plain",
       name: word(id),
@@ -74,10 +74,10 @@ test("deleted content and a deleted branch are overwritten when the store closes
   const branch = { id: "main", header: {}, events: [] };
   await store.createSession({ id: "s", metadata: {}, state: {}, branch });
   const main = { sessionId: "s", branchId: "main" };
-  await store.blobs!.put(main, { id: "c", bytes: Buffer.from(canary.repeat(900)), mediaType: "text/plain" });
+  const { id } = await putBytes(store, main, { bytes: Buffer.from(canary.repeat(900)), mediaType: "text/plain" });
   await store.createBranch("s", { id: "b", header: {}, events: [{ id: "e", data: JSON.stringify(canary) }] });
   expect(traces(path)).toBeGreaterThan(0);
-  await store.blobs!.delete(main, "c");
+  await store.content!.delete(main, id);
   await store.deleteBranch({ sessionId: "s", branchId: "b" });
   await store.close();
   expect(traces(path)).toBe(0);

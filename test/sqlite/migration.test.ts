@@ -1,8 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import type { Connection } from "../../src/stores/sqlite/connection.ts";
 import { openConnection } from "../../src/stores/sqlite/open.ts";
 import { byPrefixSql as openSql } from "../../src/stores/sqlite/open-branches.ts";
-import { migrate, migrations } from "../../src/stores/sqlite/schema.ts";
+import { applicationId, migrate, migrations } from "../../src/stores/sqlite/schema.ts";
+import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { facts, freshPath, givenMain, opened, raw, runChild } from "./kit.ts";
 
 test("a first opening killed before any of its statements leaves a file that opens", async () => {
@@ -52,22 +54,48 @@ test("a migration that fails halfway has not happened, and the next opening fini
   connection.close();
 });
 
-test("turns that were left open in a file of the first version are found", async () => {
+/** A file as an earlier version made it, with two sessions in it. */
+async function fileOfVersion(version: number): Promise<{ path: string; connection: Connection }> {
   const path = await freshPath();
-  const store = await opened(path);
-  for (const id of ["open", "idle"]) {
-    const branch = { id: "main", header: {}, events: [] };
-    await store.createSession({ id, metadata: {}, state: {}, branch });
-    await store.append({ sessionId: id, branchId: "main" }, facts("a", 1), { header: { turn: "t" } });
-  }
-  await store.append({ sessionId: "idle", branchId: "main" }, facts("b", 1), { header: { turn: null } });
-  await store.close();
   const connection = await raw(path);
-  connection.exec("DROP INDEX branches_open");
-  connection.exec("ALTER TABLE branches DROP COLUMN open_in");
-  connection.exec("PRAGMA user_version = 1");
+  connection.exec(`PRAGMA application_id = ${applicationId}`);
+  await migrate(connection, 1000, migrations.slice(0, version));
+  for (const [no, id] of ["open", "idle"].entries()) {
+    connection.run("INSERT INTO sessions VALUES (?, ?, 1, 1, 1, 1, '{}', '{}')", no + 1, id);
+    const header = id === "open" ? '{"turn":"t"}' : "{}";
+    const insert = `INSERT INTO branches (no, session_no, id, parent, base, head, created_at, active_at, newest_epoch, header)
+      VALUES (?1, ?2, ?3, ?4, 0, 0, 1, 1, 0, ?5)`;
+    connection.run(insert, 2 * no + 1, no + 1, "main", null, header);
+    connection.run(insert, 2 * no + 2, no + 1, "fork", 2 * no + 1, "{}");
+  }
+  return { path, connection };
+}
+
+test("turns that were left open in a file of the first version are found", async () => {
+  const { path } = await fileOfVersion(1);
   const { branches } = await (await opened(path)).listOpen();
   expect(branches.map(({ sessionId }) => sessionId)).toEqual(["open"]);
+});
+
+test("content of a file of the second version keeps its bytes, and every fork sees it as before", async () => {
+  const { path, connection } = await fileOfVersion(2);
+  const all = [new Uint8Array(0), new Uint8Array(262_144).fill(1), new Uint8Array(700_000).map((_, i) => i % 251)];
+  for (const [i, bytes] of all.entries()) {
+    connection.run("INSERT INTO contents (no, session_no, id, bytes) VALUES (?, 1, ?, ?)", i + 5, `c${i}`, bytes);
+    connection.run("INSERT INTO content_refs VALUES (1, ?, ?, 'a/b', NULL, ?)", i + 5, bytes.length, i);
+  }
+  const store = await opened(path);
+  for (const branchId of ["main", "fork"]) {
+    for (const [i, bytes] of all.entries()) {
+      const got = await getBytes(store, { sessionId: "open", branchId }, `c${i}`);
+      expect(got!.record).toMatchObject({ size: bytes.length, seq: 0, info: {} });
+      expect(Buffer.compare(got!.bytes, bytes)).toBe(0);
+    }
+  }
+  expect(await store.content!.usage("open")).toBe(962_144);
+  await putBytes(store, { sessionId: "open", branchId: "main" }, { bytes: all[2]!, mediaType: "a/b" });
+  expect(await store.content!.list({ sessionId: "open", branchId: "main" })).toHaveLength(4);
+  expect((await store.maintain()).problems).toEqual([]);
 });
 
 test("open branches are found by their index, whatever the tables were when it was planned", async () => {

@@ -32,8 +32,8 @@ describeStore("namespaced", {
 
 test("a namespace leaves out the parts that its store leaves out", () => {
   const whole = memoryStore({ segments: true });
-  const bare = Object.assign(memoryStore(), { blobs: undefined });
-  const partsOf = ({ segments, blobs, live }: Store) => [segments, blobs, live].map((part) => part !== undefined);
+  const bare = Object.assign(memoryStore(), { content: undefined });
+  const partsOf = ({ segments, content, live }: Store) => [segments, content, live].map((part) => part !== undefined);
   expect(partsOf(new NamespacedStore(whole, "a"))).toEqual([true, true, false]);
   expect(partsOf(new NamespacedStore(bare, "a"))).toEqual([false, false, false]);
 });

@@ -4,6 +4,7 @@ import type { Conversation } from "../../chat/conversation.ts";
 import { visible } from "../../chat/text.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { misuse } from "../command.ts";
+import { count } from "../terminal.ts";
 import type { Screen } from "./screen.ts";
 
 export interface GoToOptions {
@@ -177,13 +178,14 @@ async function compact(chat: Talk, [turns]: readonly string[]): Promise<void> {
     throw misuse("Usage: /compact [N], where N is a number of turns.");
   const { conversation, screen } = chat;
   const made = await conversation.compact(placeOf(chat), turns === undefined ? undefined : Number(turns));
-  const covered = `Compacted ${made.messages} ${made.messages === 1 ? "message" : "messages"}`;
-  screen.note(`${covered}. The log keeps them, and /uncompact shows them to the model again.`);
+  screen.note(
+    `Compacted ${count(made.messages, "message")}. The log keeps them, and /uncompact shows them to the model again.`,
+  );
 }
 
 async function uncompact(chat: Talk): Promise<void> {
   const taken = await chat.conversation.uncompact(placeOf(chat));
-  chat.screen.note(`The model sees ${taken?.messages ?? "the"} compacted messages again.`);
+  chat.screen.note(`Took back the compaction of ${count(taken?.messages ?? 0, "message")}.`);
 }
 
 async function history(chat: Talk, [many = "10"]: readonly string[]): Promise<void> {

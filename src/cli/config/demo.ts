@@ -6,6 +6,7 @@ import * as v from "valibot";
 import type { AgentOptions } from "../../agent/index.ts";
 import { systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { textOf } from "../../events/index.ts";
 import { toolInput } from "../../middleware/builtin/tool-input.ts";
 import { clarification } from "../../middleware/index.ts";
@@ -123,8 +124,8 @@ function script(prompt: readonly PromptMessage[]): ScriptedReply {
   return introduction;
 }
 
-function call(name: string, input: Record<string, string | number | readonly string[]>): ScriptedReply {
-  return { calls: [{ name, input: input as never }] };
+function call(name: string, input: JsonObject): ScriptedReply {
+  return { calls: [{ name, input }] };
 }
 
 function aboutResults({ content }: PromptMessage): string {

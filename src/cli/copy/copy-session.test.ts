@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../log/store.ts";
 import { memoryStore } from "../../stores/memory/index.ts";
+import { putBytes } from "../../testing/content.ts";
 import { manualClock, snapshotStore } from "../../testing/index.ts";
 import { copySession } from "./copy-session.ts";
 import { copySessions } from "./copy-store.ts";
@@ -25,7 +27,7 @@ async function source(): Promise<Store> {
     () => store.createBranch(id, { id: "fork", header: {}, events: [], parent: { branchId: "main", seq: 2 } }),
     () => store.append(ref("fork"), [fact("4")]),
     () => store.createBranch(id, { id: "leaf", header: {}, events: [], parent: { branchId: "fork", seq: 3 } }),
-    () => store.blobs!.put(ref("fork"), { id: "b".repeat(64), bytes: new Uint8Array([1, 2]), mediaType: "a/b" }),
+    () => putBytes(store, ref("fork"), { bytes: new Uint8Array([1, 2]), mediaType: "a/b" }),
     () => store.segments!.save(ref("main"), { to: 2, lines: ["two"] }),
     () => store.segments!.save(ref("main"), { to: 3, lines: ["three", ""] }),
     () => store.updateSession(id, { metadata: { a: null, b: 2 } }),
@@ -44,7 +46,7 @@ const writes = new Set<PropertyKey>([
   "createBranch",
   "append",
   "saveCheckpoint",
-  "put",
+  "write",
   "save",
   "updateSession",
   "deleteBranch",
@@ -123,9 +125,8 @@ describe("a copied session", () => {
       (store) => store.saveCheckpoint({ sessionId: id, branchId: "fork" }, { id: "own", seq: 1, data: {} }),
     ],
     [
-      'content "own" in the target',
-      (store) =>
-        store.blobs!.put({ sessionId: id, branchId: "leaf" }, { id: "own", bytes: new Uint8Array(), mediaType: "a/b" }),
+      `content "${createHash("sha256").digest("hex")}" in the target`,
+      (store) => putBytes(store, { sessionId: id, branchId: "leaf" }, { bytes: new Uint8Array(), mediaType: "a/b" }),
     ],
   ])("that has something of its own is refused: %s", async (why, change) => {
     const original = await source();
@@ -141,7 +142,7 @@ describe("a copied session", () => {
 });
 
 describe("stores that leave parts out", () => {
-  const bare = (clock?: Clock) => Object.assign(memoryStore(clock ? { clock } : {}), { blobs: undefined });
+  const bare = (clock?: Clock) => Object.assign(memoryStore(clock ? { clock } : {}), { content: undefined });
 
   test("a session with content is refused by a store that keeps none, before anything is written", async () => {
     const clock = new ReplayClock();

@@ -10,7 +10,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { diffPatch } from "../../base/json.ts";
-import { needBlobs } from "../../log/need-blobs.ts";
+import { needContent } from "../../log/need-content.ts";
 import type { BranchRecord, NewEvent, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
 import type { ReplayClock } from "./replay-clock.ts";
 import { baseOf, branchesOf, needSession, ownContent, ownFacts, placeholderId, type Source } from "./source.ts";
@@ -31,7 +31,7 @@ export async function copySession(source: Source, target: Target, sessionId: str
   const record = await needSession(source, sessionId);
   const branches = await branchesOf(source, sessionId);
   // Before anything is written: a session is copied either with its content or not at all.
-  for (const branch of branches) if ((await ownContent(source, branch)).length > 0) needBlobs(target.store);
+  for (const branch of branches) if ((await ownContent(source, branch)).length > 0) needContent(target.store);
   await beginSession(target, record, branches);
   for (const branch of branches) {
     pause();
@@ -164,13 +164,19 @@ async function copyCheckpoints(source: Source, { store, clock }: Target, branch:
 
 async function copyContent(source: Source, { store, clock }: Target, branch: BranchRecord, pause: () => void) {
   const there = new Set((await ownContent(store, branch)).map(({ id }) => id));
-  for (const { id, mediaType, name, createdAt } of await ownContent(source, branch)) {
+  for (const { id, mediaType, name, createdAt, seq, info } of await ownContent(source, branch)) {
     if (there.delete(id)) continue;
     pause();
-    const content = await source.blobs?.get(branch, id);
-    if (!content) throw new BoughError("content_not_found", `Content "${id}" is listed, but missing.`);
-    clock.at = createdAt;
-    await needBlobs(store).put(branch, { id, bytes: content.bytes, mediaType, ...(name !== undefined && { name }) });
+    const writer = await needContent(store).write(branch);
+    try {
+      for await (const piece of source.content?.read(branch, id) ?? []) await writer.add(piece);
+      await writer.finish();
+      clock.at = createdAt;
+      await writer.commit({ mediaType, name, info, seq });
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
   }
   for (const id of there) {
     throw differs(

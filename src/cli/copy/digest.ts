@@ -2,6 +2,8 @@
 // (a copy holds none), segments (derived), and the times of last activity (see copy-session.ts).
 
 import { createHash } from "node:crypto";
+import { BoughError } from "../../base/errors.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { BranchRecord } from "../../log/store.ts";
 import { branchesOf, needSession, ownContent, ownFacts, type Source } from "./source.ts";
 
@@ -63,9 +65,9 @@ async function digestBranch(source: Source, branch: BranchRecord, parts: Map<str
   counts.checkpoints += checkpoints.length;
   const contents = await ownContent(source, branch);
   const hashes: unknown[] = [];
-  for (const { id, mediaType, name = null, createdAt } of contents) {
-    const bytes = (await source.blobs?.get(branch, id))?.bytes;
-    hashes.push({ id, mediaType, name, createdAt, sha256: bytes ? hashBytes(bytes) : "missing" });
+  for (const { id, mediaType, name = null, createdAt, seq, info } of contents) {
+    const sha256 = await hashContent(source, branch, id);
+    hashes.push({ id, mediaType, name, createdAt, sha256, ...notes(seq, info) });
   }
   parts.set(`the content ${of}`, hashJson(hashes));
   counts.contents += contents.length;
@@ -78,8 +80,20 @@ export function firstDifference(one: SessionDigest, other: SessionDigest): strin
   return [...names].find((name) => one.parts.get(name) !== other.parts.get(name)) ?? "the order of its branches";
 }
 
-function hashBytes(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+async function hashContent(source: Source, branch: BranchRecord, id: string): Promise<string> {
+  const hash = createHash("sha256");
+  try {
+    for await (const piece of source.content?.read(branch, id) ?? []) hash.update(piece);
+  } catch (error) {
+    if (!BoughError.is(error, "content_not_found")) throw error;
+    return "missing";
+  }
+  return hash.digest("hex");
+}
+
+/** Left out where they say nothing, so that files exported before there were such keep their hash. */
+function notes(seq: number, info: JsonObject) {
+  return { ...(seq > 0 && { seq }), ...(Object.keys(info).length > 0 && { info }) };
 }
 
 /** A hash of the value that does not depend on the order of its keys. */

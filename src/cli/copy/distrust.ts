@@ -2,6 +2,7 @@
 // tool is always allowed, but that was no user of this store. So before such a session is written:
 //   Distrust-1. No turn is left open: each gets a `turn.ended` (interrupted, reason "imported"), on every branch that sees it open.
 //       Nothing can resume it, so neither its calls nor the answers it was given have any effect.
+//       No input is left in a queue: each gets an `input.withdrawn` (reason "imported"), because the next run would take it.
 //   Distrust-2. Remembered permissions are gone from the session's state and from the state of its branches.
 //   Distrust-3. The same file always results in the same session, so an import can be repeated and compared.
 //   Distrust-4. A branch's row and its facts name the same owner: the row alone can't hide a branch or give it to another.
@@ -22,12 +23,14 @@ export interface Distrusted {
   closedTurns: number;
   /** Answers in those turns that no call had used yet. */
   voidedAnswers: number;
+  /** Inputs that were queued. */
+  withdrawnInputs: number;
   /** Tools for which a choice was remembered. */
   droppedPermissions: number;
 }
 
 export function nothingDistrusted(): Distrusted {
-  return { closedTurns: 0, voidedAnswers: 0, droppedPermissions: 0 };
+  return { closedTurns: 0, voidedAnswers: 0, withdrawnInputs: 0, droppedPermissions: 0 };
 }
 
 const reason = "imported";
@@ -50,6 +53,7 @@ export async function distrust(session: StagedSession, sum: Distrusted): Promise
       sum.closedTurns += 1;
       sum.voidedAnswers += unused;
     }
+    sum.withdrawnInputs += view.queue.length;
     const header = mergePatch(branch.header, turnPatch(view, drafts));
     session.extend(branch, drafts.map(codec.encode), header);
   }
@@ -75,6 +79,9 @@ function endingsOf(view: BranchView): Draft[] {
   const drafts: Draft[] = [];
   if (open)
     drafts.push({ type: "turn.ended", id: `${reason}.${open.id}`, at, turnId: open.id, status: "interrupted", reason });
+  for (const { id } of view.queue) {
+    drafts.push({ type: "input.withdrawn", id: `${reason}.${id}`, at, inputId: id, reason });
+  }
   const isRemembered = Object.hasOwn(state, permissionsSlot) || Object.hasOwn(open?.set ?? {}, permissionsSlot);
   if (isRemembered) {
     drafts.push({ type: "state.changed", id: `${reason}.${view.seq}`, at, set: { [permissionsSlot]: null } });

@@ -20,9 +20,10 @@ export async function exportSession(
     for await (const page of ownFacts(source, branch)) for (const fact of page) await line("fact", fact);
     for (const checkpoint of [...(await source.listCheckpoints(branch))].reverse())
       await line("checkpoint", checkpoint);
-    for (const { id } of await ownContent(source, branch)) {
-      const content = await source.blobs?.get(branch, id);
-      if (content) await line("content", { ...content.record, bytes: Buffer.from(content.bytes).toString("base64") });
+    for (const record of await ownContent(source, branch)) {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of source.content?.read(branch, record.id) ?? []) pieces.push(piece);
+      await line("content", { ...record, bytes: Buffer.concat(pieces).toString("base64") });
     }
   }
   // Hashed from the source as it is now: a session that changed during the export fails its import.

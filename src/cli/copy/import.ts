@@ -7,11 +7,11 @@ import { BoughError } from "../../base/errors.ts";
 import { checkId } from "../../base/ids.ts";
 import { checkJson, factLimits, type JsonObject, metadataLimits } from "../../base/json.ts";
 import { codec, type Fact, type UnknownFact } from "../../events/index.ts";
+import type { ContentRecord } from "../../log/content.ts";
 import type {
   BranchRecord,
   BranchRef,
   CheckpointRecord,
-  ContentRecord,
   NewEvent,
   ReadOptions,
   SessionRecord,
@@ -54,6 +54,8 @@ const lineSchema = v.variant("type", [
     mediaType: v.string(),
     name: v.optional(v.string()),
     createdAt: whole,
+    seq: v.optional(whole, 0),
+    info: v.optional(object, {}),
     bytes: v.pipe(v.string(), v.base64()),
   }),
   v.object({ type: v.literal("end"), sha256: v.string() }),
@@ -153,10 +155,18 @@ export class StagedSession implements Source {
     return [...this.#branch(ref).checkpoints].reverse();
   }
 
-  readonly blobs: Source["blobs"] = {
+  readonly content: Source["content"] = {
     list: async (ref) => this.#branch(ref).contents.map(({ record }) => record),
-    get: async (ref, contentId) => this.#branch(ref).contents.find(({ record }) => record.id === contentId),
+    get: async (ref, contentId) => this.#content(ref, contentId)?.record,
+    read: async function* (this: StagedSession, ref: BranchRef, contentId: string) {
+      const content = this.#content(ref, contentId);
+      if (content) yield content.bytes;
+    }.bind(this),
   };
+
+  #content(ref: BranchRef, contentId: string) {
+    return this.#branch(ref).contents.find(({ record }) => record.id === contentId);
+  }
 
   #branch(ref: BranchRef): StagedBranch {
     return this.#branches.get(ref.branchId)!;

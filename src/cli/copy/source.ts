@@ -1,9 +1,10 @@
 import { BoughError } from "../../base/errors.ts";
-import type { Blobs, BranchRecord, SegmentCache, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
+import type { ContentStore } from "../../log/content.ts";
+import type { BranchRecord, SegmentCache, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
 
 /** The source of a copy: a store or an exported file. */
 export interface Source extends Pick<Store, "getSession" | "listBranches" | "read" | "listCheckpoints"> {
-  readonly blobs?: Pick<Blobs, "list" | "get"> | undefined;
+  readonly content?: Pick<ContentStore, "list" | "get" | "read"> | undefined;
   readonly segments?: Pick<SegmentCache, "get"> | undefined;
 }
 
@@ -47,6 +48,6 @@ export async function* ownFacts(source: Source, branch: BranchRecord): AsyncGene
 }
 
 /** Content that the branch's own facts refer to, not its ancestors'; empty if the source stores no content. */
-export async function ownContent({ blobs }: Source, branch: BranchRecord) {
-  return ((await blobs?.list(branch)) ?? []).filter(({ branchId }) => branchId === branch.branchId);
+export async function ownContent({ content }: Source, branch: BranchRecord) {
+  return ((await content?.list(branch)) ?? []).filter(({ branchId }) => branchId === branch.branchId);
 }

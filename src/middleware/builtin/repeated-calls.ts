@@ -1,4 +1,4 @@
-// Repeated calls: a model that makes the same call over and over is told so once, and then stopped.
+// Repeated calls: a model that makes the same call over and over gets one warning, and is then stopped.
 
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { Middleware } from "../port.ts";

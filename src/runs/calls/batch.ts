@@ -6,10 +6,12 @@ import { failpoint } from "../../base/failpoint.ts";
 import { stateChanged } from "../../events/drafts.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, type ToolOutput } from "../../events/index.ts";
 import type { ToolBatchContext } from "../../middleware/index.ts";
+import { storeOutput } from "../../sessions/files.ts";
 import { problems } from "../../tools/index.ts";
 import { fitting } from "../../tools/output.ts";
 import type { Span } from "../emit.ts";
 import { childParked, Parked } from "../endings.ts";
+import { shortenOutput } from "../files/attach.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import { type CallScope, draftResult, runCall } from "./call.ts";
 
@@ -40,7 +42,8 @@ export async function runBatch(turn: ActiveTurn, batch: Batch): Promise<ToolOutp
   return outputs;
 }
 
-async function skipCalls(turn: ActiveTurn, { calls }: Batch, output: ToolOutput): Promise<ToolOutput[]> {
+async function skipCalls(turn: ActiveTurn, { calls }: Batch, given: ToolOutput): Promise<ToolOutput[]> {
+  const output = await withoutBytes(turn, given);
   await turn.write(...calls.flatMap((call) => draftResult(turn, call, output)));
   return calls.map(() => output);
 }
@@ -72,7 +75,9 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
   const changed = stateChanges(turn);
   const one = async (call: ToolCallPart) => {
     const scope: CallScope = { turn, ...batch, span: turn.emitter.span(batch.span), slots };
-    const output = await runCall(scope, call).finally(() => turn.parking.done(call.toolCallId));
+    const made = await runCall(scope, call).finally(() => turn.parking.done(call.toolCallId));
+    const about = { tool: turn.plan.tools.get(call.toolName), callId: call.toolCallId };
+    const output = await shortenOutput(turn, await withoutBytes(turn, made), about);
     if (turn.signal.aborted) throw turn.signal.reason;
     if (writesEach) {
       await turn.write(...draftResult(turn, call, output), ...changed());
@@ -92,6 +97,12 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
   if (!writesEach) await writeTogether(turn, calls, ends, changed);
   if (worst) throw worst.reason;
   return ends.map((end) => (end as PromiseFulfilledResult<ToolOutput>).value);
+}
+
+/** Files that a hook or a client put into an output are stored, too. */
+async function withoutBytes(turn: ActiveTurn, output: ToolOutput): Promise<ToolOutput> {
+  if (output.type !== "content") return output;
+  return fitting(await storeOutput(turn.fileDoor("tool"), output));
 }
 
 /** Which of several reasons ends the batch: a failure before anything that waits, a question before a child that waits. */

@@ -6,10 +6,21 @@ import { copyJson, isSameJson, type Json, type JsonObject } from "../../base/jso
 import { toolReturned, toolStarted } from "../../events/drafts.ts";
 import type { Draft, Message, ToolCallPart, ToolOutput } from "../../events/index.ts";
 import type { PermissionGrant, ToolCallContext } from "../../middleware/index.ts";
-import { problems, type RunToolOptions, runTool, type SpawningContext, type Tool } from "../../tools/index.ts";
+import { storeOutput } from "../../sessions/files.ts";
+import {
+  type CallAttempt,
+  problems,
+  type RunToolOptions,
+  runTool,
+  type Spawn,
+  type Tool,
+  type ToolContext,
+} from "../../tools/index.ts";
 import { fitting } from "../../tools/output.ts";
+import { spawnChild } from "../children/spawn.ts";
 import type { Span } from "../emit.ts";
 import { Parked } from "../endings.ts";
+import { attachFile, contentReader } from "../files/attach.ts";
 import { redactOutput, tellError } from "../redact-errors.ts";
 import { formOfCall, takeOutput } from "../structured-output/output.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
@@ -163,6 +174,7 @@ async function executeTool(pending: Pending, hook: ToolCallContext, given: CallI
       reportToolError(scope, error);
       await turn.plan.pipeline.onError?.(hook, error);
     },
+    storeFiles: (output) => storeOutput(turn.fileDoor("tool"), output),
     inputAgain: async () => {
       const parsed = await tool.parse(shown);
       return "value" in parsed ? parsed.value : input;
@@ -172,9 +184,12 @@ async function executeTool(pending: Pending, hook: ToolCallContext, given: CallI
       turn.emitter.live({ type: "tool-retry", callId, toolName, ...again, error: tellError(turn.plan, error) }, span);
     },
   };
-  const output = await untilParked((park) =>
-    inCall(ownerOf(pending), () => runTool(tool, input, toolContext(pending, { park, asks }), options)),
-  );
+  const output = await untilParked((park) => {
+    const spawnFor = spawner(scope, call, park);
+    return inCall(ownerOf(pending), () =>
+      runTool(tool, input, toolContext(pending, { park, asks }), { ...options, spawnFor }),
+    );
+  });
   failpoint("run.tool.executed");
   return output;
 }
@@ -250,14 +265,14 @@ function orPark<T>(waiting: Promise<T>, park: Park): Promise<T> {
   });
 }
 
-/** Numbers the questions of one attempt; those of a reconciliation are told from those of the call itself. */
+/** Numbers the questions of one attempt; those of a reconciliation are distinct from those of the call itself. */
 interface Asks {
   readonly prefix: string;
   count: number;
 }
 
 /** What a tool is given. */
-function toolContext({ scope, call }: Pending, { park, asks }: { park: Park; asks: Asks }): SpawningContext {
+function toolContext({ scope, call }: Pending, { park, asks }: { park: Park; asks: Asks }): ToolContext {
   const { turn, messages, span } = scope;
   const { toolCallId: callId, toolName } = call;
   const { sessionId, branchId, turnId, runId, signal, state, checkpoint, sessionMetadata } = turn.hook;
@@ -280,8 +295,10 @@ function toolContext({ scope, call }: Pending, { park, asks }: { park: Park; ask
         data: { reason: answer.reason },
       });
     },
+    attach: (file) => attachFile(turn, file, { callId, kind: "artifact" }),
+    content: contentReader(turn),
     background: (name, work) => startTask(turn, { name, callId, work }),
-    ...spawning(turn, callId, park),
+    spawn: spawner(scope, call, park)({ attempt: 1, signal }),
   };
 }
 
@@ -295,12 +312,12 @@ function tellStart(
   turn.emitter.live({ type: "tool-start", messageId, callId, toolName, input: structuredClone(input) }, span);
 }
 
-function spawning(turn: ActiveTurn, callId: string, park: Park): Pick<SpawningContext, "spawn"> {
-  const { spawnChild, held, plan, emitter, signal } = turn;
-  if (!spawnChild) return {};
-  const { turnId, runId } = held;
-  const parent = { ...held.ref, turnId, runId, callId, agent: plan.stamp, emitter, signal };
-  return { spawn: (...child) => orPark(spawnChild(parent, ...child), park) };
+/** `spawn` for an attempt of a call. */
+function spawner({ turn, messageId, isLeft }: CallScope, { toolCallId, toolName }: ToolCallPart, park: Park) {
+  return (attempt: CallAttempt): Spawn => {
+    const spawning = { turn, callId: toolCallId, toolName, messageId, isLeft, ...attempt, count: { next: 0 } };
+    return (...child) => orPark(spawnChild(spawning, ...child), park);
+  };
 }
 
 function reportToolError({ turn, span }: CallScope, error: unknown): void {
@@ -311,5 +328,7 @@ function reportToolError({ turn, span }: CallScope, error: unknown): void {
 export function draftResult(turn: ActiveTurn, call: ToolCallPart, given: ToolOutput): Draft[] {
   const { toolCallId: callId, toolName } = call;
   const output = redactOutput(turn.plan, given);
-  return [...turn.asking.outlived(callId), toolReturned(turn.context, turn.turnId, { callId, toolName, output })];
+  const { usage, ...children } = turn.children.resultOf(callId);
+  const result = { callId, toolName, output, ...children, ...(usage && { usage: { ...usage } }) };
+  return [...turn.asking.outlived(callId), toolReturned(turn.context, turn.turnId, result)];
 }

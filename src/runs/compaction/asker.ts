@@ -21,8 +21,9 @@ import { type CompactionPlan, windowOf } from "./options.ts";
 interface Calling {
   readonly plan: Pick<RunPlan, "clock" | "retry" | "random" | "redact">;
   readonly signal: AbortSignal;
-  /** Sends a request; default straight to the model. */
+  /** Sends a request; default straight to the model, with its files as `resolve` makes them. */
   readonly send?: (request: ModelRequest) => ModelStream;
+  readonly resolve?: (request: ModelRequest) => Promise<ModelRequest>;
   readonly onUsage?: (usage: Usage) => void;
 }
 
@@ -48,7 +49,8 @@ export function askerOf(asking: Asking): StrategyModel {
 export function turnAsker(turn: ActiveTurn, asking: Pick<Asking, "request" | "signal" | "isOverfull">): StrategyModel {
   const { plan } = turn;
   const { wrapModelCall, changesRequest } = plan.pipeline;
-  const next = (asked: ModelRequest) => streamModel(requestToSend(asked), { signal: asking.signal });
+  const resolve = (asked: ModelRequest) => turn.files.resolve(asked);
+  const next = (asked: ModelRequest) => streamModel(requestToSend(asked), { signal: asking.signal, resolve });
   const send = (request: ModelRequest) =>
     wrapModelCall
       ? wrapModelCall(turn.hook, changesRequest.around ? ownRequest(request) : request, next)
@@ -78,9 +80,10 @@ async function ask(calling: Calling, request: ModelRequest): Promise<StrategyRep
   }
 }
 
-async function hear({ signal, send, onUsage }: Calling, request: ModelRequest): Promise<StrategyReply> {
+async function hear({ signal, send, resolve, onUsage }: Calling, request: ModelRequest): Promise<StrategyReply> {
   const assembler = new MessageAssembler();
-  for await (const part of send ? send(request) : streamModel(request, { signal })) {
+  const options = { signal, ...(resolve && { resolve }) };
+  for await (const part of send ? send(request) : streamModel(request, options)) {
     if (signal.aborted) throw signal.reason;
     if (part.type === "error") throw part.error;
     assembler.add(part);

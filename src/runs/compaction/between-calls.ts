@@ -16,6 +16,7 @@ import type { CompactionRange, StrategyOutput } from "../../sessions/compaction/
 import { chooseRange } from "../../sessions/compaction/range.ts";
 import { runStrategy } from "../../sessions/compaction/strategy-run.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
+import { voidPartial } from "../turn/void-partial.ts";
 import { turnAsker } from "./asker.ts";
 import { addFailure, breakerOf, breakerState } from "./breaker.ts";
 import { findClearing } from "./clearing.ts";
@@ -59,15 +60,6 @@ export async function learnFrom(turn: ActiveTurn, usage: Usage | undefined): Pro
   learnRatio(await turn.view(), frameOf(turn), usage.inputTokens);
 }
 
-/** What was shown of the answer that failed is not the beginning of the next one. */
-function voidPartial(turn: ActiveTurn, error: unknown): void {
-  const { partial, plan, emitter } = turn;
-  if (!partial) return;
-  turn.partial = undefined;
-  const again = { attempt: 1, attempts: 2, delayMs: 0, error: describeError(error, plan.redact) };
-  emitter.live({ type: "model-retry", messageId: partial.id, ...again });
-}
-
 /** Whether the branch is compacted now. */
 async function compact(turn: ActiveTurn, view: BranchView, due: Due, requestFor: RequestFor): Promise<boolean> {
   const { reason, before } = due;
@@ -75,11 +67,11 @@ async function compact(turn: ActiveTurn, view: BranchView, due: Due, requestFor:
   const { isOpen } = breakerOf(await turn.state.get(breakerState), view, model);
   if (isOpen && reason !== "force") return skip(turn, due, "it has failed three times in a row");
   if (await clear(turn, view, due)) return true;
-  const range = rangeFor(turn, view, due);
-  if (!range) return skip(turn, due, "there is nothing to compact");
+  const chosen = rangeFor(turn, view, due);
+  if (!chosen) return skip(turn, due, "there is nothing to compact");
   turn.emitter.live({ type: "compaction-start", reason, tokens: before });
   try {
-    await replace(turn, view, { due, range, requestFor });
+    await replace(turn, view, { due, ...chosen, requestFor });
     return true;
   } catch (error) {
     if (turn.signal.aborted) throw turn.signal.reason;
@@ -136,29 +128,43 @@ async function clear(turn: ActiveTurn, view: BranchView, { reason, before }: Due
   return true;
 }
 
-/** Of the newest part, no more stays than half of what the prompt is to come down to. */
-function rangeFor(turn: ActiveTurn, view: BranchView, { reason }: Due): CompactionRange | undefined {
-  const { compaction: plan, model } = turn.plan;
-  const { keep, retention, target } = plan;
-  const most = ((capacityOf(turn) ?? Number.POSITIVE_INFINITY) * target) / 2;
-  const part = reason === "overflow" ? 0.5 : 1;
-  return chooseRange(view, {
-    keep: { turns: Math.floor(keep.turns * part), tokens: Math.floor(Math.min(keep.tokens, most) * part) },
-    retention,
-    inputs: turn.inputs,
-    sizeOf: messageSize(model),
-  });
+/** What is to be replaced, and for whom. */
+interface Chosen {
+  readonly range: CompactionRange;
+  readonly retention: "soft" | "hard";
 }
 
-interface Replacing {
+/**
+ * Of the newest part, no more stays than half of what the prompt is to come down to, or half of the messages that make it due:
+ * otherwise the next call would be due again. A hard compaction can't reach into the open turn; where that has to become
+ * shorter, it is a soft one.
+ */
+function rangeFor(turn: ActiveTurn, view: BranchView, { reason }: Due): Chosen | undefined {
+  const { compaction: plan, model } = turn.plan;
+  const { keep, retention, target, messages } = plan;
+  const most = ((capacityOf(turn) ?? Number.POSITIVE_INFINITY) * target) / 2;
+  const part = reason === "overflow" ? 0.5 : 1;
+  const choice = {
+    keep: { turns: Math.floor(keep.turns * part), tokens: Math.floor(Math.min(keep.tokens, most) * part) },
+    ...(messages !== undefined && { mostMessages: Math.floor(messages / 2) }),
+    inputs: turn.inputs,
+    sizeOf: messageSize(model),
+  };
+  const soft = chooseRange(view, choice);
+  if (!soft || retention === "soft" || soft.turnId !== undefined) return soft && { range: soft, retention: "soft" };
+  const hard = chooseRange(view, { ...choice, retention });
+  return hard && { range: hard, retention };
+}
+
+interface Replacing extends Chosen {
   readonly due: Due;
-  readonly range: CompactionRange;
   readonly requestFor: RequestFor;
 }
 
-async function replace(turn: ActiveTurn, view: BranchView, { due, range, requestFor }: Replacing): Promise<void> {
+async function replace(turn: ActiveTurn, view: BranchView, replacing: Replacing): Promise<void> {
+  const { due, range, retention, requestFor } = replacing;
   const { context, signal } = turn;
-  const { strategy, retention } = turn.plan.compaction;
+  const { strategy } = turn.plan.compaction;
   const { clock } = context;
   const startedAt = clock.now();
   const seen = messagesOf(view, range, retention);

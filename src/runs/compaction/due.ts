@@ -1,7 +1,7 @@
 // Whether it is time to compact, before a model call. Looks at what came since the last call, never at the whole history.
 
 import type { Message } from "../../events/index.ts";
-import { unclosedMessages } from "../../projection/overlay.ts";
+import { countLedger, messageAt, outermost, unclosedMessages, unclosedWindow } from "../../projection/overlay.ts";
 import type { BranchView } from "../../projection/view.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import { measurePrompt, type PromptFrame } from "./measure.ts";
@@ -43,7 +43,7 @@ function reasonFor(
   if (window !== undefined && isCold && before >= plan.coldAt * window) return "cold";
   if (plan.tokens !== undefined && before >= plan.tokens) return "tokens";
   if (plan.turns !== undefined && hasTurns(view, plan.turns)) return "turns";
-  const isLong = plan.messages !== undefined && countSeen(view) >= plan.messages;
+  const isLong = plan.messages !== undefined && countFresh(view) >= plan.messages;
   return isLong ? "messages" : undefined;
 }
 
@@ -57,17 +57,29 @@ export function nextAt(plan: CompactionPlan, window: number | undefined): number
 
 /** How many messages a model sees. */
 export function countSeen(view: BranchView): number {
-  return view.window.length + unclosedMessages(view).length;
+  return view.window.length + unclosedWindow(view).length;
 }
 
-/** Whether a model sees so many turns, the open one included; what a compaction shows is none. */
-function hasTurns({ window, overlays, staged, open }: BranchView, turns: number): boolean {
-  let count = staged.length + (open ? 1 : 0);
-  const compactions = new Set(overlays.map(({ id }) => id));
+/**
+ * How many messages a model sees that no compaction has dealt with. What one shows and keeps doesn't count: it can't become
+ * shorter, so counting it would make a run compact again before every call.
+ */
+function countFresh(view: BranchView): number {
+  const total = countLedger(view) + unclosedMessages(view).length;
+  return outermost(view.overlays).reduce((left, { from, to }) => left - (to - from), total);
+}
+
+/** Whether a model sees messages of so many turns, the open one included, that no compaction has dealt with. */
+function hasTurns(view: BranchView, turns: number): boolean {
+  let count = view.staged.length + (view.open ? 1 : 0);
   let last: string | undefined;
-  for (let i = window.length - 1; i >= 0 && count < turns; i--) {
-    const { turnId } = window[i]!;
-    if (compactions.has(turnId)) break;
+  for (let at = countLedger(view) - 1; at >= 0 && count < turns; at--) {
+    const over = view.overlays.find(({ from, to }) => from <= at && at < to);
+    if (over) {
+      at = over.from;
+      continue;
+    }
+    const { turnId } = messageAt(view, at);
     if (turnId !== last) count++;
     last = turnId;
   }

@@ -1,4 +1,4 @@
-// When a run shortens what its model sees, and how: the options of agents and runs, their defaults, and what comes of both.
+// When a run shortens what its model sees, and how: the options of agents and runs, their defaults, and how both are combined.
 
 import { BoughError } from "../../base/errors.ts";
 import {
@@ -15,27 +15,31 @@ import {
 } from "../../base/options.ts";
 import type { LanguageModel } from "../../models/index.ts";
 import { contextWindow } from "../../models/windows.ts";
+import type { OnFork } from "../../sessions/compaction/compact.ts";
 import type { CompactionStrategy } from "../../sessions/compaction/port.ts";
 import { type CompactionFunction, toStrategy } from "../../sessions/compaction/strategies.ts";
 import { summary } from "./summary.ts";
 
 type Named = Pick<LanguageModel, "provider" | "modelId">;
 
-/** When a run compacts by itself, and how. */
+/** When and how a run compacts automatically. */
 export interface CompactionOptions {
   /** The model's context window in tokens, or a function of the model (default: what is known about the model). */
   readonly window?: number | ((model: Named) => number | undefined);
-  /** The share of the window from which on it compacts (default 0.8). */
+  /** Compacts at this share of the window (default 0.8). */
   readonly at?: number;
   /** The same when the provider's cache has gone cold, so that a new prefix costs nothing extra (default 0.5, at most `at`). */
   readonly coldAt?: number;
   /** How long a provider's cache stays warm after a call (default 300,000). */
   readonly cacheMs?: number;
-  /** The share of the window to come down to (default 0.5, less for a lower `at`). */
+  /** The share of the window to reach by clearing (default 0.5, less for a lower `at`). */
   readonly target?: number;
-  /** How much of the newest part stays as it is: at most so many turns (default 5) and tokens (default 20,000). */
+  /**
+   * How much of the newest part stays as it is: at most so many turns (default 5, or half of `turns`) and tokens (default 20,000),
+   * and never more than half of `target` or of `messages`.
+   */
   readonly keep?: { readonly turns?: number; readonly tokens?: number };
-  /** Compacts also from so many tokens, turns or messages on that the model sees. */
+  /** Compacts also from so many tokens on, or from so many turns or messages on that no compaction has dealt with. */
   readonly tokens?: number;
   readonly turns?: number;
   readonly messages?: number;
@@ -44,10 +48,15 @@ export interface CompactionOptions {
    * named in `except` or of tools with `retain`, and only if it saves `gain` tokens (default 20,000).
    */
   readonly clear?: false | ClearOptions;
-  /** What makes something shorter of a range (default `summary()`). */
+  /** Shortens a range of messages (default `summary()`). */
   readonly strategy?: CompactionStrategy | CompactionFunction;
   /** Whether only models see the difference (default "soft"), or people too. */
   readonly retention?: "soft" | "hard";
+  /**
+   * The default compactions of forks: the source's ("inherit", the default), none, so that they show the original messages
+   * ("none"), or their own hard compaction by `strategy` ("always").
+   */
+  readonly onFork?: OnFork;
 }
 
 /** Which outputs of old calls are cleared. */
@@ -57,11 +66,11 @@ export interface ClearOptions {
   readonly except?: readonly string[];
 }
 
-/** What one run can say: nothing by itself and no recovery ("off"), before its first call in any case ("force"), or how. */
+/** Compaction of one run: "off" (also after an overflow), "force" (before its first call in any case), or options. */
 export type RunCompaction = "off" | "force" | RunCompactionOptions;
 
 /** How one run compacts. */
-export interface RunCompactionOptions extends CompactionOptions {
+export interface RunCompactionOptions extends Omit<CompactionOptions, "onFork"> {
   /** Compacts before the run's first model call in any case. */
   readonly force?: boolean;
   /** Ends the turn after a compaction, before the model is called. */
@@ -70,7 +79,7 @@ export interface RunCompactionOptions extends CompactionOptions {
 
 /** What a run does. */
 export interface CompactionPlan
-  extends Required<Pick<CompactionOptions, "at" | "coldAt" | "cacheMs" | "target" | "retention">>,
+  extends Required<Pick<CompactionOptions, "at" | "coldAt" | "cacheMs" | "target" | "retention" | "onFork">>,
     Pick<CompactionOptions, "window" | "tokens" | "turns" | "messages"> {
   /** Whether it compacts before a call when a bound is reached. */
   readonly isProactive: boolean;
@@ -85,6 +94,7 @@ export interface CompactionPlan
 
 const defaultClear = { batches: 3, gain: 20_000, except: [] };
 const [defaultTurns, defaultTokens] = [5, 20_000];
+const unbounded = Number.POSITIVE_INFINITY;
 
 /** What an agent's runs do unless one of them says otherwise. */
 export function planCompaction(choice: boolean | CompactionOptions | undefined): CompactionPlan {
@@ -112,10 +122,11 @@ function resolve(options: CompactionOptions, when: Pick<CompactionPlan, "isProac
   const { at = 0.8, cacheMs = 300_000, keep = {} } = options;
   const strategy = toStrategy(options.strategy ?? summary());
   const { coldAt = Math.min(0.5, at), target = Math.min(0.5, 0.625 * at) } = options;
-  const { retention = "soft", clear = {}, window, tokens, turns, messages } = options;
+  const { retention = "soft", onFork = "inherit", clear = {}, window, tokens, turns, messages } = options;
   if (coldAt > at) throw badOption("compaction.coldAt must not be larger than compaction.at.");
   if (target >= at) throw badOption("compaction.target must be smaller than compaction.at.");
-  const keptTurns = keep.turns ?? strategy.keepTurns ?? defaultTurns;
+  const mostTurns = turns === undefined ? defaultTurns : Math.min(defaultTurns, Math.floor(turns / 2));
+  const keptTurns = keep.turns ?? strategy.keepTurns ?? mostTurns;
   if (turns !== undefined && turns <= keptTurns) {
     throw badOption(
       `compaction.turns must be larger than the ${keptTurns} turns that are kept (compaction.keep.turns).`,
@@ -123,10 +134,11 @@ function resolve(options: CompactionOptions, when: Pick<CompactionPlan, "isProac
   }
   return {
     ...when,
-    ...{ at, coldAt, cacheMs, target, strategy, retention },
+    ...{ at, coldAt, cacheMs, target, strategy, retention, onFork },
     isForced: false,
     stopsAfter: false,
-    keep: { turns: keptTurns, tokens: keep.tokens ?? defaultTokens },
+    // A strategy that names its turns means them, however long they are.
+    keep: { turns: keptTurns, tokens: keep.tokens ?? (strategy.keepTurns === undefined ? defaultTokens : unbounded) },
     clear: clear !== false && { ...defaultClear, ...clear },
     ...(window !== undefined && { window }),
     ...(tokens !== undefined && { tokens }),
@@ -155,7 +167,7 @@ const period: OptionCheck = {
   wanted: "a number of milliseconds",
 };
 
-const compaction: OptionChecks<CompactionOptions> = {
+const compaction: OptionChecks<Omit<CompactionOptions, "onFork">> = {
   window: {
     fits: (value) => count.fits(value) || typeof value === "function",
     wanted: "a number of tokens or a function of the model",
@@ -175,7 +187,10 @@ const compaction: OptionChecks<CompactionOptions> = {
   },
   retention: oneOf("soft", "hard"),
 };
-const compactionTable = optionTable<CompactionOptions>(compaction);
+const compactionTable = optionTable<CompactionOptions>({
+  ...compaction,
+  onFork: oneOf("inherit", "none", "always"),
+});
 const runTable = optionTable<RunCompactionOptions>({ ...compaction, force: flag, stopAfter: flag });
 const keepTable = optionTable<NonNullable<CompactionOptions["keep"]>>({ turns: amount, tokens: amount });
 const clearTable = optionTable<ClearOptions>({ batches: amount, gain: amount, except: texts });

@@ -1,7 +1,7 @@
 // What a model is asked for when it summarises a conversation, and what is shown in place of the conversation.
 
 import { type Message, type NewMessage, textOf } from "../../events/index.ts";
-import { listFiles } from "./files.ts";
+import { listFiles, listTitle } from "./files.ts";
 
 /** Asks for a summary that a reader who sees nothing else can go on with. */
 const questions = `Write a summary of this conversation for the assistant who will go on with it. That assistant will see your summary
@@ -48,7 +48,7 @@ export function summaryPrompt({ messages, prompt = questions, instructions, afte
 /** The message that is shown in place of the range. */
 export function summaryMessage(text: string, messages: readonly Message[]): NewMessage {
   const files = listFiles(messages);
-  const list = files.length > 0 ? `Files in it:\n${files.map((file) => `- ${file}`).join("\n")}` : "";
+  const list = files.length > 0 ? `${listTitle}\n${files.map((file) => `- ${file}`).join("\n")}` : "";
   return { role: "user", content: [headOf(messages), list, text].filter((each) => each !== "").join("\n\n") };
 }
 

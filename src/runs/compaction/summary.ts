@@ -60,7 +60,7 @@ const textShare = 0.6;
 /** A window that no one knows, in tokens. */
 const unknownWindow = 100_000;
 
-/** Has a model summarise what is compacted. */
+/** A strategy that asks a model for a summary. */
 export function summary(options: SummaryOptions = {}): CompactionStrategy {
   checkOptions("The options of summary", options, optionChecks);
   const { timeoutMs = defaultTimeoutMs } = options;

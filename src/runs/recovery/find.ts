@@ -2,12 +2,14 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { TurnRequest } from "../../events/index.ts";
-import { type BranchRef, branchKey, isReserved } from "../../log/index.ts";
+import { type BranchRecord, type BranchRef, branchKey, isReserved } from "../../log/index.ts";
 import type { RowHeader } from "../../projection/header.ts";
-import type { Interaction } from "../../projection/index.ts";
+import type { Interaction, OpenTurn } from "../../projection/index.ts";
 import { findHolder, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
-import { isOver } from "../../sessions/interactions.ts";
+import { openQuestions } from "../../sessions/interactions.ts";
+import { openChildren } from "../children/open-children.ts";
+import { type ParentStamp, parentOf } from "../children/port.ts";
 
 /** An open turn without an active run. */
 export interface InterruptedRun extends BranchRef {
@@ -26,16 +28,22 @@ export interface InterruptedRun extends BranchRef {
    * `run()`, or to `recover({ run })`.
    */
   readonly missing?: readonly string[];
+  /** The call that the turn works for, if it is a child's. */
+  readonly parent?: ParentStamp;
+  /** That call's turn is open and will resume this one, so nothing else does. */
+  readonly isAwaited?: true;
   /** How often the turn was resumed since it last made progress, not counting runs that handed it over. */
   readonly attempts: number;
 }
 
 export interface RecoveryQuery {
   readonly sessionId?: string;
-  /** Only branches with activity at or after this time. */
-  readonly activeSince?: number;
+  /** Whether to load the turn of a branch (default: of every one). Called for each that has an open turn, held or not. */
+  readonly isWanted?: (branch: BranchRecord) => boolean;
   /** Called for branches that can't be read, which are skipped (default: the first error is thrown). */
   readonly onError?: (error: unknown) => void;
+  /** Called for branches without an open turn on which inputs wait. */
+  readonly onQueue?: (ref: BranchRef) => void;
 }
 
 /**
@@ -43,7 +51,7 @@ export interface RecoveryQuery {
  * with an open turn, through the store's index, and the logs of those without an active run.
  */
 export async function findInterrupted(context: Context, query: RecoveryQuery = {}): Promise<InterruptedRun[]> {
-  const { sessionId, activeSince = 0, onError = raise } = query;
+  const { sessionId, isWanted = () => true, onError = raise, onQueue } = query;
   const held = await heldBranches(context, sessionId);
   const found: InterruptedRun[] = [];
   let cursor: string | undefined;
@@ -51,11 +59,14 @@ export async function findInterrupted(context: Context, query: RecoveryQuery = {
     const page = { limit: 500, ...(sessionId !== undefined && { sessionId }), ...(cursor !== undefined && { cursor }) };
     const { branches, cursor: next } = await context.store.listOpen(page);
     for (const record of branches) {
-      const { branchId, header, activeAt } = record;
-      if (!(header as RowHeader).turn || activeAt < activeSince || held.has(branchKey(record))) continue;
+      const { branchId, header } = record;
+      const { turn, queued } = header as RowHeader;
       // A server keeps its tenants' sessions under such ids: only the tenant's own agents take their turns up.
       if (sessionId === undefined && isReserved(record.sessionId)) continue;
       const ref = { sessionId: record.sessionId, branchId };
+      const isHeld = held.has(branchKey(record));
+      if (queued && !turn && !isHeld) onQueue?.(ref);
+      if (!turn || !isWanted(record) || isHeld) continue;
       // What is gone since it was listed has nothing to recover.
       const run = await describeOpen(context, ref).catch((error) => (isGone(error) ? undefined : onError(error)));
       if (run) found.push(run);
@@ -68,6 +79,14 @@ export async function findInterrupted(context: Context, query: RecoveryQuery = {
 /** The branch's open turn; undefined while a run is active on it. */
 export async function findLeft(context: Context, ref: BranchRef): Promise<InterruptedRun | undefined> {
   return (await findHolder(context, ref)) ? undefined : describeOpen(context, ref);
+}
+
+/** The branch whose run resumes this one's turn: itself, or the one at the top of those that wait for it. */
+export async function findRoot(context: Context, ref: BranchRef): Promise<BranchRef> {
+  const { view } = await context.views.loadForRun(ref);
+  const parent = parentOf(view.open?.metadata);
+  if (!parent || !(await isAwaited(context, parent))) return ref;
+  return findRoot(context, { sessionId: parent.sessionId, branchId: parent.branchId });
 }
 
 export function isGone(error: unknown): boolean {
@@ -84,7 +103,7 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
   const { open } = view;
   if (!open) return undefined;
   const { runId, agentId } = open.runs.at(-1)!;
-  const now = context.clock.now();
+  const parent = parentOf(open.metadata);
   return {
     ...ref,
     turnId: open.id,
@@ -92,8 +111,9 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
     ...(agentId !== undefined && { agentId }),
     ...(open.by !== undefined && { by: open.by }),
     ...(open.request && { request: open.request }),
-    waitingFor: view.interactions.filter((each) => each.turnId === open.id && !isOver(each, now)),
-    attempts: open.runs.length > 1 ? await countAttempts(context, ref, open.from) : 0,
+    ...(parent && { parent, ...((await isAwaited(context, parent)) && { isAwaited: true as const }) }),
+    waitingFor: await openQuestions(context, view),
+    attempts: open.runs.length > 1 ? await countAttempts(context, ref, open) : 0,
   };
 }
 
@@ -106,18 +126,33 @@ const beginnings = new Set([
   "branch.updated",
 ]);
 
-async function countAttempts(context: Context, ref: BranchRef, from: number): Promise<number> {
+/** Whether the turn that spawned a child is still open and waits for it. */
+async function isAwaited({ store }: Context, parent: ParentStamp): Promise<boolean> {
+  if (!parent.awaited) return false;
+  const { sessionId, branchId, turnId } = parent;
+  const record = await store.getBranch({ sessionId, branchId });
+  return (record?.header as RowHeader | undefined)?.turn === turnId;
+}
+
+/** A turn that waits for its children gets on as they do. */
+async function countAttempts(context: Context, ref: BranchRef, open: OpenTurn): Promise<number> {
+  const own = await ownAttempts(context, ref, open.from);
+  if (own < 2) return own;
+  const children = await openChildren(context, ref, open.id);
+  const theirs = await Promise.all(children.map((child) => describeOpen(context, child)));
+  return Math.min(own, ...theirs.flatMap((child) => (child ? [child.attempts] : [])));
+}
+
+async function ownAttempts(context: Context, ref: BranchRef, from: number): Promise<number> {
   let attempts = 0;
-  for (let after = from - 1; ; ) {
-    const { facts } = await context.journal.read(ref, { after });
-    if (facts.length === 0) return attempts;
+  for await (const { facts } of context.journal.pieces(ref, { after: from - 1 })) {
     for (const { type } of facts) {
       if (type === "turn.resumed") attempts++;
       else if (type === "turn.parked") attempts = Math.max(0, attempts - 1);
       else if (!beginnings.has(type)) attempts = 0;
     }
-    after = facts.at(-1)!.seq;
   }
+  return attempts;
 }
 
 async function heldBranches(context: Context, sessionId: string | undefined): Promise<Set<string>> {

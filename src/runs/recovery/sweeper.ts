@@ -4,13 +4,13 @@
 //   Sweeper-2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
 //       lasts: the last holds whatever the clocks of this process and of the store say.
 //   Sweeper-3. The same claim is offered again a lease later at the earliest.
-//   Sweeper-4. A look costs one list of claims. Turns without a claim are looked for less often, in sessions where something
-//       happened since.
+//   Sweeper-4. A look costs one list of claims. Turns without a claim are looked for less often, and loaded where something
+//       happened since. One that waits for an answer is loaded again when its branch has changed or its time is over.
 //   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 //   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
 //       served, and are checked again when there is room: another process may have resumed them.
 
-import { type BranchRef, branchKey, isReserved, type RunClaim } from "../../log/index.ts";
+import { type BranchRecord, type BranchRef, branchKey, isReserved, type RunClaim } from "../../log/index.ts";
 import { isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
 import { describeOpen, findInterrupted, type InterruptedRun, isGone } from "./find.ts";
@@ -26,6 +26,8 @@ export interface SweeperOptions {
   isOwn(runId: string): boolean;
   /** Resumes a turn, or leaves it. The promise of a resumed turn resolves when the work on it is over; it never rejects. */
   offer(left: InterruptedRun): Promise<unknown> | undefined;
+  /** Called for a branch without an open turn on which inputs wait. */
+  onQueue(ref: BranchRef): void;
   /** Called for branches that can't be read, and for the first of several failed scans in a row. */
   onError(error: unknown): void;
 }
@@ -36,6 +38,13 @@ interface Known {
   /** When it is offered although its lease seems to run. */
   offerAt: number;
   isOffered: boolean;
+}
+
+interface Waiting {
+  /** The newest position of its branch when it was loaded. */
+  readonly seq: number;
+  /** When the first of its questions expires, which leaves no sign in the store; infinite if none does. */
+  readonly until: number;
 }
 
 /**
@@ -53,8 +62,8 @@ export class Sweeper {
   #offering: Promise<void> | undefined;
   /** How many of the offered turns are active. */
   #taken = 0;
-  /** Turns that wait for an answer only for a time, which may pass without a sign. */
-  #waiting: InterruptedRun[] = [];
+  /** Turns that wait for an answer, by branch (Sweeper-4). */
+  #waiting: ReadonlyMap<string, Waiting> = new Map();
   #activeSince = 0;
   #scanAt = 0;
   #lookedAt = 0;
@@ -79,8 +88,7 @@ export class Sweeper {
 
   /** When the first waiting question expires; infinite if none does. */
   get nextDeadline(): number {
-    const waits = this.#waiting.flatMap(({ waitingFor }) => waitingFor);
-    return waits.reduce((first, { expiresAt = first }) => Math.min(first, expiresAt), Number.POSITIVE_INFINITY);
+    return [...this.#waiting.values()].reduce((first, { until }) => Math.min(first, until), Number.POSITIVE_INFINITY);
   }
 
   async #sweep(): Promise<void> {
@@ -178,19 +186,34 @@ export class Sweeper {
 
   /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
   async #scan(): Promise<readonly InterruptedRun[]> {
-    const { context } = this.#options;
+    const { context, onQueue } = this.#options;
     const now = context.clock.now();
     const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
     const onError = (error: unknown) => this.#skip(error);
-    const found = await findInterrupted(context, { activeSince: this.#activeSince, onError });
+    const positions = new Map<string, number>();
+    const waiting = new Map<string, Waiting>();
+    const isWanted = (branch: BranchRecord): boolean => {
+      const key = branchKey(branch);
+      const known = this.#waiting.get(key);
+      positions.set(key, branch.seq);
+      if (known?.seq !== branch.seq) return known !== undefined || branch.activeAt >= this.#activeSince;
+      waiting.set(key, known);
+      return known.until <= now;
+    };
+    const found = await findInterrupted(context, { isWanted, onError, onQueue });
     // Sweeper-5: what a process wrote whose clock is ahead must not hide what others write.
     this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
-    const seen = new Set(found.map(branchKey));
-    for (const each of this.#waiting) {
-      const left = seen.has(branchKey(each)) ? undefined : await this.#describe(each);
-      if (left) found.push(left);
+    for (const left of found) {
+      const key = branchKey(left);
+      if (left.waitingFor.length === 0) waiting.delete(key);
+      else waiting.set(key, { seq: positions.get(key)!, until: firstDeadline(left) });
     }
-    this.#waiting = found.filter(({ waitingFor }) => waitingFor.some(({ expiresAt }) => expiresAt !== undefined));
+    this.#waiting = waiting;
     return found;
   }
+}
+
+/** When the first of its questions expires; infinite if none does. */
+function firstDeadline({ waitingFor }: InterruptedRun): number {
+  return Math.min(...waitingFor.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
 }

@@ -2,23 +2,39 @@
 // events, the questions, the state, and the count of what was used.
 
 import { copyPlain, type Json, type JsonObject } from "../../base/json.ts";
+import type { AnyDraft } from "../../events/codec.ts";
 import { messageAdded } from "../../events/drafts.ts";
-import type { Draft, Fact, Message, NewMessage, OwnEventDefinition, UnknownFact } from "../../events/index.ts";
+import type {
+  Draft,
+  Fact,
+  Message,
+  NewMessage,
+  OwnEventDefinition,
+  PromptRecord,
+  UnknownFact,
+} from "../../events/index.ts";
 import { type HookContext, StateBag } from "../../middleware/index.ts";
-import { addUsage, type Usage } from "../../models/index.ts";
+import { addUsage, tokensOf, type Usage } from "../../models/index.ts";
 import { messageOf } from "../../projection/fold.ts";
 import type { BranchView } from "../../projection/index.ts";
 import { saveCheckpoint } from "../../sessions/checkpoints.ts";
 import type { Context } from "../../sessions/context.ts";
+import type { FileDoor } from "../../sessions/files.ts";
 import { changeSessionState, sessionMetadata, sessionState } from "../../sessions/session-state.ts";
 import type { HeldTurn } from "../../sessions/turn-writer.ts";
 import type { AskedBy, EmitEvent } from "../../tools/index.ts";
 import { Grants } from "../calls/grants.ts";
-import type { SpawnChild } from "../children.ts";
+import { type ChildHost, type ParentRun, parentOf, type StartedChild } from "../children/port.ts";
+import { TurnChildren } from "../children/turn-children.ts";
 import { CompactionProgress } from "../compaction/progress.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
+import { fileBudget } from "../files/budget.ts";
+import { FileResolver } from "../files/resolver.ts";
+import { branchFiles } from "../files/source.ts";
+import { tellError } from "../redact-errors.ts";
+import { keepableTexts } from "./keepable.ts";
 import { OwnEmitter } from "./own-emitter.ts";
 import { Parking } from "./parking.ts";
 import { Questions } from "./questions.ts";
@@ -41,7 +57,18 @@ export interface ActiveTurnOptions {
   readonly isListenedTo: () => boolean;
   /** Stops the run and everything it has started; the reason determines how it ends. */
   readonly abort: (reason: unknown) => void;
-  readonly spawnChild?: SpawnChild | undefined;
+  /** Finds the agents that calls spawn. */
+  readonly host: ChildHost;
+  /** The run that this one works for. */
+  readonly parent?: ParentRun | undefined;
+  /** Told of every child that begins, or is found again. */
+  readonly onChild: (child: StartedChild) => void;
+}
+
+/** The call behind a message. */
+interface MadeFrom {
+  readonly usage?: Usage | undefined;
+  readonly prompt?: PromptRecord | undefined;
 }
 
 /** How soon the log is looked at again after that failed. */
@@ -57,10 +84,16 @@ export class ActiveTurn {
   readonly state: StateBag;
   readonly asked: AskedBy;
   readonly abort: ActiveTurnOptions["abort"];
-  readonly spawnChild: SpawnChild | undefined;
+  readonly host: ChildHost;
+  readonly children = new TurnChildren();
+  /** Whether a question could be answered. */
+  readonly isListenedTo: () => boolean;
+  readonly onChild: ActiveTurnOptions["onChild"];
   readonly asking: Questions;
   readonly parking: Parking;
   readonly log: TurnLog;
+  /** The files of prompts, as the model takes them. */
+  readonly files: FileResolver;
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
   readonly grants = new Grants();
@@ -78,12 +111,17 @@ export class ActiveTurn {
   partial: Draft<"message.added"> | undefined;
   /** Whether the afterTurn hooks were called. */
   isSummarised = false;
+  /** Something may have been queued to steer the turn. */
+  isSteered = false;
   /** Why the turn ends after what is being done now. */
   stopReason: string | undefined;
   /** The newest renewal of the hold on the branch. */
   renewal: Promise<void> | undefined;
   /** The work on it is done; the run may go on with the same turn anew. */
   isOver = false;
+  /** The turn is left open for another run. */
+  isLeft = false;
+  readonly #parent: ParentRun | undefined;
   #hook: HookContext | undefined;
   #isListening = false;
   /** Until then no other run can have the branch, by this process's clock. */
@@ -102,7 +140,11 @@ export class ActiveTurn {
     this.state = state;
     this.asked = options.asked;
     this.abort = options.abort;
-    this.spawnChild = options.spawnChild;
+    this.host = options.host;
+    this.isListenedTo = options.isListenedTo;
+    this.onChild = options.onChild;
+    this.#parent = options.parent;
+    this.#parent?.track(() => this.tokens);
     this.#heldUntil = context.clock.now() + plan.leaseMs;
     this.parking = new Parking({ clock: context.clock, clientGraceMs: plan.clientGraceMs ?? 0 });
     this.asking = new Questions({
@@ -113,7 +155,7 @@ export class ActiveTurn {
       signal,
       leaving: plan.leaving,
       parking: this.parking,
-      policy: () => plan.questions ?? (options.isListenedTo() ? "wait" : "deny"),
+      policy: () => this.questionPolicy(),
       write: (...drafts) => this.write(...drafts),
       listen: () => this.listen(),
     });
@@ -123,7 +165,17 @@ export class ActiveTurn {
       if (fact.type === "message.added" && fact.usage) this.addUsage(fact.usage as Usage);
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
+    this.files = new FileResolver({
+      source: branchFiles(context, held.ref),
+      plan: plan.files,
+      budget: (model) => fileBudget(state, model),
+      onFail: (contentId, error) => this.#tellUnsent(contentId, error),
+    });
     this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
+  }
+
+  #tellUnsent(contentId: string, error: unknown): void {
+    this.emitter.live({ type: "content-fail", contentId, error: tellError(this.plan, error) });
   }
 
   get turnId(): string {
@@ -135,7 +187,7 @@ export class ActiveTurn {
     return this.#hook !== undefined || this.#isListening;
   }
 
-  write(...drafts: Draft[]): Promise<readonly Fact[]> {
+  write(...drafts: AnyDraft[]): Promise<readonly Fact[]> {
     return this.log.write(...drafts);
   }
 
@@ -160,12 +212,44 @@ export class ActiveTurn {
     if (this.context.clock.now() >= this.#heldUntil) await this.renew();
   }
 
+  /** Where files that come into being in this turn are stored. */
+  fileDoor(origin: "tool" | "model"): FileDoor {
+    return { context: this.context, ref: this.held.ref, isChecked: false, origin };
+  }
+
   view(): Promise<BranchView> {
     return this.held.view();
   }
 
+  /** Whether something waits to steer the turn, as far as this process has seen. */
+  get mayBeSteered(): boolean {
+    const queue = this.context.views.cachedToAppend(this.held.ref)?.view.queue;
+    return this.isSteered || queue?.some(({ when }) => when === "steer") === true;
+  }
+
   addUsage(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
+  }
+
+  /** The id of the agent that everything here works for: this one, or the one at the root of the chain. */
+  get rootId(): string | undefined {
+    return this.#parent ? this.#parent.rootId : (parentOf(this.asked.metadata)?.rootId ?? this.plan.stamp.id);
+  }
+
+  /** What becomes of a question now: depends on who listens. */
+  questionPolicy(): "wait" | "park" | "deny" {
+    return this.plan.questions ?? (this.isListenedTo() ? "wait" : "deny");
+  }
+
+  /** What the turn and its children have used so far, in tokens. */
+  get tokens(): number {
+    return tokensOf(this.totalUsage) + this.children.tokens;
+  }
+
+  /** The limit of tokens that is reached: the turn's own, or that of a run it works for. */
+  tokenLimit(): number | undefined {
+    const { tokens = Number.POSITIVE_INFINITY } = this.plan.limits;
+    return this.tokens >= tokens ? tokens : this.#parent?.tokenLimit();
   }
 
   /** What replies and summaries used together. */
@@ -174,13 +258,11 @@ export class ActiveTurn {
   }
 
   /** A message of this turn as it will be in the log, with what it used: a run that resumes the turn adds that to its own. */
-  draft(message: NewMessage, usage: Usage = {}): Draft<"message.added"> {
-    return messageAdded(
-      this.context,
-      this.turnId,
-      message,
-      Object.keys(usage).length > 0 ? { usage: { ...usage } } : {},
-    );
+  draft(message: NewMessage, { usage = {}, prompt }: MadeFrom = {}): Draft<"message.added"> {
+    return messageAdded(this.context, this.turnId, message, {
+      ...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
+      ...(prompt && { prompt: keepableTexts(prompt, message) }),
+    });
   }
 
   async checkpoint(request: { label?: string; source: "manual" | "loop" }): Promise<string> {
@@ -234,12 +316,15 @@ export class ActiveTurn {
   }
 
   #see(fact: Fact | UnknownFact): void {
+    this.#parent?.see(fact);
+    this.children.see(fact);
     if (fact.type === "tool.started") {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
     }
     if (fact.type === "message.added" && fact.source) this.inputs.add(fact.id);
     if (fact.type === "permission.granted") this.grants.see(fact);
+    if (fact.type === "input.queued" || fact.type === "input.edited") this.isSteered ||= fact.when === "steer";
     if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");
     // One meant for a run before this one holds for the turn: that run did not live to stop.
     if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));

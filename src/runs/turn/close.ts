@@ -4,16 +4,18 @@ import { withGrace } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
 import { stateChanged, turnParked } from "../../events/drafts.ts";
 import { type Draft, type Fact, type Message, textOf } from "../../events/index.ts";
-import type { Usage } from "../../models/index.ts";
+import { addUsage, type Usage } from "../../models/index.ts";
 import { messageOf } from "../../projection/fold.ts";
 import type { Interaction } from "../../projection/index.ts";
 import { answerDangling } from "../../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../../sessions/checkpoints.ts";
+import { mirrorOf, openQuestions } from "../../sessions/interactions.ts";
 import { handedOver, Interrupted, Lost, Parked } from "../endings.ts";
 import { type Redacting, redactError, tellError } from "../redact-errors.ts";
 import { type ActiveTurn, previewMessage } from "./active-turn.ts";
 import { isRefusal, keepable } from "./keepable.ts";
-import type { TurnFinish } from "./loop.ts";
+import { type TurnFinish, withUsage } from "./loop.ts";
+import { takeSteering, unlessSteered } from "./steering.ts";
 
 interface ResultBase {
   readonly runId: string;
@@ -32,6 +34,10 @@ interface ResultBase {
   readonly usage: Usage;
   /** What of it went into summaries of the history; absent when nothing did. */
   readonly summaries?: Usage;
+  /** Tokens of the turn's children, with their own children; absent when there were none. */
+  readonly childrenUsage?: Usage;
+  /** Tokens of the turn and its children. */
+  readonly totalUsage: Usage;
 }
 
 /** The result of a run, narrowed by its `status`. */
@@ -65,8 +71,13 @@ export type RunResult<Output = unknown> = ResultBase &
       }
   );
 
-export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult> {
-  const { reason, message, output } = finish;
+/** Completes the turn; undefined when something steered it in the last moment, so that it goes on. */
+export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult | undefined> {
+  const { reason, message, output, usage } = finish;
+  if (await takeSteering(turn, message ? [withUsage(message, usage)] : [])) {
+    turn.partial = undefined;
+    return undefined;
+  }
   const written = await writtenMessages(turn);
   const text = textOf(message ?? written.findLast(({ role }) => role === "assistant") ?? { content: "" });
   // Until it is written, it is what a person may have seen of a turn that could still fail.
@@ -76,7 +87,14 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
   const context = turn.compaction.contextAfter(message?.id);
   const close = { ...closing(turn), reason, ...(context && { context }), ...(message && { drafts: [message] }) };
   const { persistAfterTurn } = turn.plan;
-  const facts = await turn.log.last(() => (persistAfterTurn ? turn.held.commit(close) : turn.held.stage(close)));
+  const unless = unlessSteered(turn);
+  const facts = await turn.log.last(() =>
+    persistAfterTurn ? turn.held.commit(close, unless) : turn.held.stage(close, unless),
+  );
+  if (facts.length === 0) {
+    turn.isSteered = true;
+    return complete(turn, finish);
+  }
   if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
   const kept = [...written, ...messagesIn(facts)];
   return { ...buildResult(turn, kept), status: "completed", reason, text, ...(output !== undefined && { output }) };
@@ -87,6 +105,7 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
  * error, so that the turn is always closed.
  */
 export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult> {
+  await stopChildren(turn, cause);
   if (cause instanceof Parked) return park(turn, cause.reason);
   if (cause instanceof Lost) return lost(turn, cause.error);
   const isInterrupted = cause instanceof Interrupted;
@@ -116,6 +135,14 @@ export async function endBy(turn: ActiveTurn, cause: unknown): Promise<RunResult
   return error ? { ...about, status: "failed", error } : { ...about, status: "interrupted" };
 }
 
+/** Children end or park before their parent does: what is written last is that nothing goes on any more. */
+async function stopChildren(turn: ActiveTurn, cause: unknown): Promise<void> {
+  if (!turn.children.isUnderWay) return;
+  // The signal tells the children of an end that they did not see coming.
+  if (!turn.signal.aborted && !(cause instanceof Parked)) turn.abort(new Interrupted("parent-ended"));
+  await turn.children.settle();
+}
+
 /** The error, with what could not be kept of the answer. */
 function withLost(error: BoughError, lost: readonly string[]): BoughError {
   if (lost.length === 0) return error;
@@ -127,6 +154,7 @@ function withLost(error: BoughError, lost: readonly string[]): BoughError {
 /** Releases the branch and leaves the turn open: the answer resumes it. */
 async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   const { turnId, held } = turn;
+  turn.isLeft = true;
   const set = turn.state.branchPatch();
   // The calls that changed it have their results and don't run again.
   const drafts: Draft[] = stateChanged(turn.context, turnId, set);
@@ -136,11 +164,12 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   const before = await turn.view();
   await giveBack(turn, reason);
   // Another process that answered until now has found the branch held, and leaves the rest to this run.
-  const { interactions } = await turn.context.views.loadForRun(held.ref).then(
-    ({ view }) => view,
+  const view = await turn.context.views.loadForRun(held.ref).then(
+    (loaded) => loaded.view,
     () => before,
   );
-  const open = interactions.filter((each) => each.turnId === turnId);
+  const asked = view.interactions.filter((each) => each.turnId === turnId);
+  const open = asked.some(mirrorOf) ? await openQuestions(turn.context, view).catch(() => asked) : asked;
   const messages = await writtenMessages(turn);
   return { ...buildResult(turn, messages), status: "parked", reason, text: "", interactions: open };
 }
@@ -159,6 +188,7 @@ async function giveBack(turn: ActiveTurn, reason: string): Promise<void> {
 
 /** Nothing can be written any more: another run has the branch, or the store fails. */
 async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
+  turn.isLeft = true;
   // A store that hears nothing of this gives the branch back when the lease is over.
   await turn.held.release().catch(() => {});
   return { ...buildResult(turn, []), status: "failed", text: "", error: failureOf(turn.plan, error) };
@@ -166,11 +196,21 @@ async function lost(turn: ActiveTurn, error: unknown): Promise<RunResult> {
 
 function closing(turn: ActiveTurn) {
   const state = turn.state.branchPatch();
-  return { iterations: turn.iterations, ...used(turn), ...(Object.keys(state).length > 0 && { state }) };
+  const children = turn.children.usage;
+  return {
+    iterations: turn.iterations,
+    ...used(turn),
+    ...(isUsed(children) && { children: { ...children } }),
+    ...(Object.keys(state).length > 0 && { state }),
+  };
 }
 
 function used({ totalUsage, compaction: { summaries } }: ActiveTurn) {
   return { usage: { ...totalUsage }, ...(Object.keys(summaries).length > 0 && { summaries: { ...summaries } }) };
+}
+
+function isUsed(usage: Usage): boolean {
+  return Object.keys(usage).length > 0;
 }
 
 /** Calls the afterTurn hooks: once, also when one of them makes the turn fail. A cancelled turn waits a little. */
@@ -211,7 +251,13 @@ function messagesIn(facts: readonly Fact[]): Message[] {
 
 function buildResult(turn: ActiveTurn, messages: readonly Message[]) {
   const { held, iterations } = turn;
-  return { runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations, ...used(turn) };
+  const { usage: childrenUsage } = turn.children;
+  return {
+    ...{ runId: held.runId, turnId: held.turnId, ...held.ref, messages, iterations },
+    ...used(turn),
+    ...(isUsed(childrenUsage) && { childrenUsage }),
+    totalUsage: addUsage(turn.totalUsage, childrenUsage),
+  };
 }
 
 /** Clears the checkpoints taken inside the turn and names its end. The turn is closed: a failure here does not change that. */

@@ -2,7 +2,7 @@
 
 import { untilAborted } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
-import type { LiveDraft, Message, NewMessage, Part, ToolCallPart } from "../../events/index.ts";
+import type { LiveDraft, Message, NewMessage, Part, PromptRecord, ToolCallPart } from "../../events/index.ts";
 import { callsOf } from "../../events/index.ts";
 import type { IterationContext } from "../../middleware/index.ts";
 import {
@@ -13,6 +13,8 @@ import {
   type ModelRequest,
   noRoomError,
   ownRequest,
+  type RequestOrigin,
+  recordPrompt,
   requestToSend,
   retryDelay,
   streamModel,
@@ -21,9 +23,12 @@ import {
 } from "../../models/index.ts";
 import { closedTranscript, unclosedTranscript } from "../../projection/transcript.ts";
 import type { BranchView } from "../../projection/view.ts";
+import { storeParts } from "../../sessions/files.ts";
 import { CallIds } from "../calls/call-ids.ts";
 import { learnFrom, viewAfterOverflow, viewForCall } from "../compaction/between-calls.ts";
 import type { Span } from "../emit.ts";
+import { sendOtherwise } from "../files/again.ts";
+import { attachReply } from "../files/attach.ts";
 import { Partials } from "../structured-output/partials.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 import { seenOf } from "./keepable.ts";
@@ -35,12 +40,16 @@ export interface Reply {
   readonly finishReason: string;
   /** What the call used; absent without one. */
   readonly usage?: Usage;
+  /** What the message was made from; absent without a call. */
+  readonly prompt?: PromptRecord | undefined;
 }
 
 interface CallInProgress {
   readonly span: Span;
   /** What the turn has already. */
   readonly earlier: readonly Message[];
+  /** What the request was built on. */
+  readonly origin: RequestOrigin;
 }
 
 /** Asks the model for its next message; undefined when something stopped the turn before that. */
@@ -48,22 +57,34 @@ export async function nextReply(turn: ActiveTurn, span: Span): Promise<Reply | u
   const requestFor = (view: BranchView) => buildRequest(turn, view);
   const view = await viewForCall(turn, requestFor);
   if (turn.stopReason !== undefined) return undefined;
-  const reply = await replyOn(turn, view, span).catch(async (error) => {
+  const reply = await replyWithFiles(turn, view, span).catch(async (error) => {
     const shorter = await viewAfterOverflow(turn, error, requestFor);
     if (!shorter) throw error;
-    return replyOn(turn, shorter, span);
+    return replyWithFiles(turn, shorter, span);
   });
   await learnFrom(turn, reply?.usage);
   return reply;
 }
 
+/** The reply, with the prompt's files in the forms and numbers that the provider takes. */
+async function replyWithFiles(turn: ActiveTurn, view: BranchView, span: Span): Promise<Reply | undefined> {
+  for (;;) {
+    try {
+      return await replyOn(turn, view, span);
+    } catch (error) {
+      if (turn.signal.aborted || !(await sendOtherwise(turn, error))) throw error;
+    }
+  }
+}
+
 /** The reply to what the model sees on a view. Hooks may change the request, so each view's has its own pass through them. */
 async function replyOn(turn: ActiveTurn, view: BranchView, span: Span): Promise<Reply | undefined> {
   const request = buildRequest(turn, view);
-  const call: CallInProgress = { span, earlier: view.open?.messages ?? [] };
+  const origin = { prompt: request.prompt, upTo: view.seq, known: view.texts };
+  const call: CallInProgress = { span, earlier: view.open?.messages ?? [], origin };
   const { pipeline, limits, atLimit } = turn.plan;
   const isPast = turn.iterations > limits.iterations;
-  if (!pipeline.beforeIteration && !isPast) return askModel(turn, request, call);
+  if (!pipeline.beforeIteration && !isPast) return withStoredFiles(turn, await askModel(turn, request, call));
   let answered: string | readonly Part[] | undefined;
   const context: IterationContext = {
     ...turn.hook,
@@ -78,9 +99,18 @@ async function replyOn(turn: ActiveTurn, view: BranchView, span: Span): Promise<
   };
   await pipeline.beforeIteration?.(context);
   if (isPast && answered === undefined && turn.stopReason === undefined) await atLimit.beforeIteration?.(context);
-  if (answered !== undefined) return replyOf(turn, answered, call.earlier);
+  if (answered !== undefined) return withStoredFiles(turn, replyOf(turn, answered, call.earlier));
   if (turn.stopReason !== undefined) return undefined;
-  return askModel(turn, requestToSend(context.request), call);
+  return withStoredFiles(turn, await askModel(turn, requestToSend(context.request), call));
+}
+
+/** What a model or a hook said, with its files stored: the log holds no bytes. */
+async function withStoredFiles(turn: ActiveTurn, reply: Reply): Promise<Reply> {
+  const { content } = reply.message;
+  if (typeof content === "string") return reply;
+  const message = { ...reply.message, content: await storeParts(turn.fileDoor("model"), content) };
+  await attachReply(turn, message);
+  return { ...reply, message };
 }
 
 function replyOf(turn: ActiveTurn, content: string | readonly Part[], earlier: readonly Message[]): Reply {
@@ -111,13 +141,14 @@ function buildRequest(turn: ActiveTurn, view: BranchView): ModelRequest {
   };
 }
 
-async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier }: CallInProgress): Promise<Reply> {
+async function askModel(turn: ActiveTurn, request: ModelRequest, call: CallInProgress): Promise<Reply> {
   const { plan, signal, emitter, context } = turn;
   for (let attempt = 1; ; attempt++) {
     const id = context.ids.next();
     const assembler = new MessageAssembler();
+    const attempted: Attempt = { ...call, id, assembler, prompt: undefined };
     try {
-      const heard = hear(turn, request, { id, assembler, span, earlier });
+      const heard = hear(turn, request, attempted);
       // A stream lets go of its own accord (models/stream.ts, Stream-3); what a hook makes of it need not.
       await (plan.pipeline.wrapModelCall ? untilAborted(signal, heard) : heard);
       const { content, calls, finishReason, usage } = assembler;
@@ -125,10 +156,11 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       turn.compaction.seeReply(id, usage, request.model, context.clock.now());
       const noRoom = noRoomError(request.model, assembler);
       if (noRoom) throw noRoom;
-      return { message: { id, role: "assistant", content }, calls, finishReason: finishReason ?? "unknown", usage };
+      const message = { id, role: "assistant", content } as const;
+      return { message, calls, finishReason: finishReason ?? "unknown", usage, prompt: attempted.prompt };
     } catch (error) {
       const seen = seenOf({ id, role: "assistant", content: assembler.content } as const);
-      turn.partial = seen && turn.draft(seen);
+      turn.partial = seen && turn.draft(seen, { prompt: attempted.prompt });
       // The signal tells an abort, whatever the provider throws for it.
       if (signal.aborted) throw signal.reason;
       const now = context.clock.now();
@@ -138,7 +170,7 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
       const { attempts } = plan.retry;
       emitter.live(
         { type: "model-retry", messageId: id, attempt, attempts, delayMs, error: describeError(error, plan.redact) },
-        span,
+        call.span,
       );
       await context.clock.sleep(delayMs, signal);
       if (signal.aborted) throw signal.reason;
@@ -146,17 +178,26 @@ async function askModel(turn: ActiveTurn, request: ModelRequest, { span, earlier
   }
 }
 
+/** One attempt at a call. */
+interface Attempt extends CallInProgress {
+  readonly id: string;
+  readonly assembler: MessageAssembler;
+  /** What was sent: of several requests that a hook makes of one, the last. */
+  prompt: PromptRecord | undefined;
+}
+
 /** Reads one answer to its end; throws when it fails or is cut off. */
-async function hear(
-  turn: ActiveTurn,
-  request: ModelRequest,
-  { id, assembler, span, earlier }: CallInProgress & { id: string; assembler: MessageAssembler },
-): Promise<void> {
+async function hear(turn: ActiveTurn, request: ModelRequest, attempt: Attempt): Promise<void> {
   const { signal, emitter, plan } = turn;
-  const ids = new CallIds(id, earlier);
+  const { id, assembler, span } = attempt;
+  const ids = new CallIds(id, attempt.earlier);
   const { wrapModelCall, changesRequest } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
-  const next = (asked: ModelRequest) => streamModel(requestToSend(asked), { signal });
+  const onSend = (sent: ModelRequest, marks: readonly number[]) => {
+    attempt.prompt = tellPrompt(sent, marks, attempt.origin);
+  };
+  const resolve = (asked: ModelRequest) => turn.files.resolve(asked);
+  const next = (asked: ModelRequest) => streamModel(requestToSend(asked), { signal, onSend, resolve });
   // Its own for each attempt: what a hook changes in it holds for that one.
   const own = changesRequest.around ? ownRequest(request) : request;
   const stream = wrapModelCall ? wrapModelCall(turn.hook, own, next) : next(request);
@@ -175,6 +216,15 @@ async function hear(
   }
   if (!assembler.isFinished) {
     throw new BoughError("model_failed", "The model's answer was cut off.", { retryable: true });
+  }
+}
+
+/** A hook may have put anything into a request: one that can't be told is sent all the same. */
+function tellPrompt(...sent: Parameters<typeof recordPrompt>): PromptRecord | undefined {
+  try {
+    return recordPrompt(...sent);
+  } catch {
+    return undefined;
   }
 }
 

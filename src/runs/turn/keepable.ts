@@ -4,7 +4,7 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { BoughError } from "../../base/errors.ts";
 import { encodeJson, factLimits } from "../../base/json.ts";
-import type { NewMessage, Part } from "../../events/index.ts";
+import type { NewMessage, Part, PromptRecord } from "../../events/index.ts";
 
 /** What a message says; everything else about it stays as it is. */
 interface Says {
@@ -54,6 +54,29 @@ export function keepable<M extends Says>(message: M): Kept<M> {
   }
   if (lost.length === 0) return { message, lost };
   return { lost, ...(kept.length > 0 && { message: { ...message, content: kept, partial: true } }) };
+}
+
+/** What texts may take of a fact whose message may be as long as any. */
+const roomForTexts = roomForTheRest / 4;
+/** What they may take beside a message that is short. */
+const mostTexts = 2 * 1024 * 1024;
+const shortMessage = 1024 * 1024;
+
+/** What a message was made from, as it fits beside the message: texts that find no room come with a later reply. */
+export function keepableTexts(prompt: PromptRecord, { content }: Says): PromptRecord {
+  const { texts, ...rest } = prompt;
+  if (!texts) return prompt;
+  const size = Object.values(texts).reduce((sum, text) => sum + jsonBytes(text), 0);
+  const isShort = () => (jsonLength(content) ?? shortMessage) < shortMessage;
+  return size <= roomForTexts || (size <= mostTexts && isShort()) ? prompt : rest;
+}
+
+function jsonLength(content: Says["content"]): number | undefined {
+  try {
+    return JSON.stringify(content).length;
+  } catch {
+    return undefined;
+  }
 }
 
 interface Fitting {

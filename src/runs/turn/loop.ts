@@ -21,17 +21,21 @@ import {
 import { type ActiveTurn, previewMessage } from "./active-turn.ts";
 import { nextReply } from "./iteration.ts";
 import { isRefusal, seenOf } from "./keepable.ts";
+import { takeSteering } from "./steering.ts";
 
 /** How a turn came to its end. */
 export interface TurnFinish {
   readonly reason: string;
   /** The final answer, not written yet: it goes into the append that closes the turn. */
   readonly message?: Draft<"message.added">;
+  /** What the model call behind the message used. */
+  readonly usage?: Usage;
   readonly output?: unknown;
 }
 
-export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
-  const finish = (turn.resumed ? await takeUp(turn) : undefined) ?? (await iterateOn(turn));
+/** Works until the turn is to be closed. `again`: after something steered it that was about to be closed. */
+export async function loop(turn: ActiveTurn, { again = false }: { again?: boolean } = {}): Promise<TurnFinish> {
+  const finish = (turn.resumed && !again ? await takeUp(turn) : undefined) ?? (await iterateOn(turn));
   // A caller that asks for structured output gets it, or an error with the reason.
   if (turn.plan.output && !("output" in finish)) throw outputMissing(finish.reason);
   return finish;
@@ -40,6 +44,12 @@ export async function loop(turn: ActiveTurn): Promise<TurnFinish> {
 async function iterateOn(turn: ActiveTurn): Promise<TurnFinish> {
   for (;;) {
     if (turn.stopReason !== undefined) return { reason: turn.stopReason };
+    const tokens = turn.tokenLimit();
+    if (tokens !== undefined) {
+      turn.emitter.live({ type: "limit-reach", limit: "tokens", value: tokens });
+      return { reason: "token-limit" };
+    }
+    await takeSteering(turn);
     const finish = await iterate(turn);
     if (finish) return finish;
   }
@@ -56,9 +66,9 @@ async function iterate(turn: ActiveTurn): Promise<TurnFinish | undefined> {
     turn.emitter.live({ type: "iteration-end", iteration }, span);
     return { reason: turn.stopReason ?? "stopped" };
   }
-  const { message, calls, finishReason, usage = {} } = reply;
+  const { message, calls, finishReason, usage = {}, prompt } = reply;
   // Made once: hooks, the result and the log agree on it.
-  const draft = turn.draft(message, calls.length > 0 ? usage : {});
+  const draft = turn.draft(message, { prompt, ...(calls.length > 0 && { usage }) });
   let finish = calls.length === 0 ? await takeAnswer(turn, { draft, finishReason, usage }) : undefined;
   let outputs: ToolOutput[] = [];
   if (calls.length > 0) {
@@ -137,19 +147,24 @@ async function takeAnswer(
   { draft: message, finishReason, usage }: { draft: Draft<"message.added">; finishReason: string; usage: Usage },
 ): Promise<TurnFinish | undefined> {
   const { output: plan } = turn.plan;
-  if (!plan) return { reason: finishReason, message };
+  if (!plan) return { reason: finishReason, message, usage };
   const read =
     plan.mode === "native" ? await readOutput(plan.form, textOf(message)) : { problem: notCalled(plan.forms) };
-  if ("value" in read) return { reason: finishReason, message, output: read.value };
+  if ("value" in read) return { reason: finishReason, message, usage, output: read.value };
   const { messages } = await turnSoFar(turn);
   if (wasRefused(plan, messages)) {
     turn.partial = message;
     throw outputInvalid(read.problem);
   }
-  const reply = Object.keys(usage).length > 0 ? { ...message, usage: { ...usage } } : message;
+  const reply = withUsage(message, usage);
   const repair = turn.draft(repairMessage(plan, read.problem));
   await turn.write(reply, repair).catch((error) => keepSeen(turn, reply, error));
   return undefined;
+}
+
+/** A reply that does not close its turn, with what it used. */
+export function withUsage(message: Draft<"message.added">, usage: Usage = {}): Draft<"message.added"> {
+  return Object.keys(usage).length > 0 ? { ...message, usage: { ...usage } } : message;
 }
 
 /** One of the calls may have been the answer: the turn ends with it, as it stands in the log, so also after a crash. */
@@ -183,7 +198,9 @@ async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
     const span = turn.emitter.span();
     await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages: messages.slice(), span });
   }
-  const finish = await outputGiven(turn, message.id);
+  // What came behind it is yet to be answered.
+  const isSteered = messages.slice(messages.indexOf(message)).some(({ id }) => turn.inputs.has(id));
+  const finish = isSteered ? undefined : await outputGiven(turn, message.id);
   if (!finish && calls.length > 0) await nameIteration(turn);
   return finish;
 }

@@ -7,17 +7,23 @@ import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../../events/in
 import { type BranchRef, refuse } from "../../log/index.ts";
 import type { StateBag, TurnContext } from "../../middleware/index.ts";
 import type { BranchView, OpenTurn, TurnRecord } from "../../projection/index.ts";
+import { messagesOfInput } from "../../projection/queue.ts";
 import { mergeRequests } from "../../projection/request.ts";
 import { stateOf } from "../../projection/view.ts";
 import { findHolder } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
+import { type InputMessage, storeMessages } from "../../sessions/files.ts";
 import { isOver } from "../../sessions/interactions.ts";
-import { draftOpening, draftResumption, holdTurn, type Opening } from "../../sessions/turn-opening.ts";
+import { draftOpening, draftResumption, draftTaking, holdTurn, type Opening } from "../../sessions/turn-opening.ts";
 import type { HeldTurn } from "../../sessions/turn-writer.ts";
+import { askedTogether, inputsToTake } from "../../sessions/turns.ts";
 import type { AskedBy } from "../../tools/index.ts";
+import { forgetAudio, transcribeAudio } from "../audio/transcribe.ts";
+import type { ChildOpening } from "../children/port.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
+import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
 
 export interface OpenedTurn extends Omit<Decision, "opening"> {
@@ -37,6 +43,8 @@ interface Decision {
   readonly from?: number;
   /** Why it ends before it has its input: what a hook threw that was to see that first. */
   readonly refusal?: Refusal;
+  /** Content that the turn doesn't need any more. */
+  readonly spent?: readonly string[];
 }
 
 interface Refusal {
@@ -53,45 +61,99 @@ export interface OpenRequest {
   readonly agentId: string | undefined;
   readonly leaseMs: number;
   /** Nothing: resume. */
-  readonly input: readonly NewMessage[] | undefined;
+  readonly input: readonly InputMessage[] | undefined;
+  /**
+   * `"queue"`: begins a turn with what is next in the queue. `"free"`: begins one with the input only if no turn is open and no
+   * input waits; `turn_open` otherwise.
+   */
+  readonly takes?: "queue" | "free" | undefined;
   readonly emitter: Emitter;
   readonly signal: AbortSignal;
+  /** How the turn begins, if the run that this one works for says so. */
+  readonly opening?: ChildOpening | undefined;
   /** The run's plan: for a new turn, or for one that goes on as it was asked. */
   readonly planFor: (kept?: KeptTurn) => Promise<RunPlan>;
 }
 
 export async function beginOrResume(request: OpenRequest): Promise<OpenedTurn> {
-  const { context, ref, runId, leaseMs, input } = request;
-  const decide = input ? await beginWith(request, input) : (view: BranchView) => goOn(request, view);
+  const { context, ref, runId, leaseMs, input, takes } = request;
+  const decide = await decider(request);
   const hold = { runId, leaseMs };
   const onCached = input !== undefined;
   const opened = await holdTurn(context, ref, { ...hold, onCached }, decide).catch(async (error) => {
-    if (!BoughError.is(error, "turn_open")) throw error;
+    if (!BoughError.is(error, "turn_open") || takes) throw error;
     const claim = await findHolder(context, ref);
     if (claim) throw refuse.runActive(claim);
     // The cached view may not have the answer yet.
     return holdTurn(context, ref, hold, decide);
   });
   failpoint("run.turn.begun");
+  if (takes === "queue") failpoint("run.input.taken");
   const { held, decision } = opened;
   const { from } = decision;
+  if (decision.spent) await forgetAudio(context, ref, decision.spent);
+  const [first] = held.opening;
+  if (first?.type === "turn.ended") await endChildren(context, ref, first.turnId, first.reason);
   const earlier = from === undefined ? [] : await factsOf(context, ref, { from, before: held.opening[0]!.seq });
   return { ...decision, held, resumed: from !== undefined, earlier };
 }
 
 type Decide = (view: BranchView) => Decision | Promise<Decision>;
 
+async function decider(request: OpenRequest): Promise<Decide> {
+  const { input, takes } = request;
+  if (takes === "queue") return taker(request);
+  return input ? await beginWith(request, input) : (view) => goOn(request, view);
+}
+
 /** How a turn with this input is begun on a view, however often that is decided. */
-async function beginWith(request: OpenRequest, input: readonly NewMessage[]): Promise<Decide> {
-  const { context, ref, planFor } = request;
+async function beginWith(request: OpenRequest, given: readonly InputMessage[]): Promise<Decide> {
+  const { context, ref, planFor, opening } = request;
   const plan = await planFor();
-  const rewrite = plan.pipeline.beforeTurn && rewriter(request, plan);
+  const stored = await storeMessages({ context, ref, isChecked: true, origin: "input" }, given);
+  const { emitter, signal } = request;
+  const listening = { context, ref, emitter, signal, audio: plan.audio, redact: plan.redact };
+  const { messages: input, spent } = await transcribeAudio(listening, stored);
+  const rewrite = plan.pipeline.beforeTurn && rewriter(request);
   return (view) => {
+    opening?.check(view);
+    if (request.takes === "free") refuseBusy(ref, view);
     if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
     const state = bagOf(request, view, plan);
-    if (!rewrite) return begin(request, view, { plan, state, messages: input });
-    return rewrite(view, state, input).then((rewritten) => begin(request, view, { plan, ...rewritten }));
+    if (!rewrite) return { ...begin(request, view, { plan, state, messages: input }), spent };
+    const asked = { plan, asked: askedBy(plan), state, input };
+    return rewrite(view, asked).then((rewritten) => ({ ...begin(request, view, { plan, ...rewritten }), spent }));
   };
+}
+
+/** Begins a turn with what is next in the queue, as that was asked. */
+function taker(request: OpenRequest): Decide {
+  const { context, ref, runId, agentId, planFor } = request;
+  const rewrite = rewriter(request);
+  return async (view) => {
+    const inputs = inputsToTake(ref, view);
+    const { agentId: _agentId, ...kept } = askedTogether(inputs);
+    const plan = await planFor(kept);
+    const { by, metadata = {} } = kept;
+    const asked = { ...askedBy(plan), ...(by !== undefined && { by }), metadata };
+    const state = bagOf(request, view, plan);
+    const input = inputs.flatMap(messagesOfInput);
+    const given = { plan, asked, state, input, queued: inputs.map(({ id, editedAt = 0 }) => `${id} ${editedAt}`) };
+    const made: Rewritten = plan.pipeline.beforeTurn ? await rewrite(view, given) : { state, messages: input };
+    const { wholeRequest } = plan;
+    const turn = { ...kept, runId, agentId, request: wholeRequest, turnId: context.ids.next(), input: made.messages };
+    const opening = draftTaking(context, inputs, turn);
+    return { opening, plan, asked, state: made.state, ...(made.refusal && { refusal: made.refusal }) };
+  };
+}
+
+/** An input that is to wait its turn begins none before those that wait, or while a turn is open. */
+function refuseBusy(ref: BranchRef, { open, queue, seq }: BranchView): void {
+  if (!open && queue.length === 0) return;
+  const sentence = open
+    ? `Branch "${ref.branchId}" has an open turn.`
+    : `Branch "${ref.branchId}" has inputs that wait before this one.`;
+  throw new BoughError("turn_open", sentence, { data: { ...ref, seq, ...(open && { turnId: open.id }) } });
 }
 
 /** Resumes the open turn, or the one that a fork or a revert cut. */
@@ -118,12 +180,12 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
 
 /** Begins a turn. */
 function begin(
-  { context, runId, agentId }: OpenRequest,
+  { context, runId, agentId, opening: given }: OpenRequest,
   view: BranchView,
   { plan, state, messages, refusal }: Rewritten & { plan: RunPlan },
 ): Decision {
   const { by, metadata, wholeRequest: request } = plan;
-  const turn = { runId, agentId, by, metadata, request, turnId: context.ids.next(), input: messages };
+  const turn = { runId, agentId, by, metadata, request, turnId: given?.turnId ?? context.ids.next(), input: messages };
   const opening = draftOpening(context, view, turn);
   return { opening, plan, asked: askedBy(plan), state, ...(refusal && { refusal }) };
 }
@@ -148,6 +210,15 @@ function refuseWaiting({ clock }: Context, ref: BranchRef, { open, interactions,
   throw new BoughError("turn_open", sentence, { data: { ...ref, turnId: open.id, runId, interactionIds, seq } });
 }
 
+interface ToRewrite {
+  readonly plan: RunPlan;
+  readonly asked: AskedBy;
+  readonly state: StateBag;
+  readonly input: readonly NewMessage[];
+  /** The queued inputs that it is of, as they are now. */
+  readonly queued?: readonly string[];
+}
+
 interface Rewritten {
   readonly messages: readonly NewMessage[];
   readonly state: StateBag;
@@ -159,16 +230,20 @@ interface Rewritten {
  * They are called once, also when something else is written on the branch
  * meanwhile (by one of them, perhaps), and again only when another turn came in between: then they decided on old ground.
  */
-function rewriter({ ref, signal }: OpenRequest, plan: RunPlan) {
+function rewriter({ context: store, ref, signal }: OpenRequest) {
   let made: { ground: string; rewritten: Rewritten } | undefined;
-  return async (view: BranchView, state: StateBag, input: readonly NewMessage[]): Promise<Rewritten> => {
-    const ground = JSON.stringify([view.skippedTurns + view.turns.length, view.staged.length, view.open?.id]);
+  return async (view: BranchView, { plan, asked, state, input, queued }: ToRewrite): Promise<Rewritten> => {
+    const ground = JSON.stringify([view.skippedTurns + view.turns.length, view.staged.length, view.open?.id, queued]);
     if (made?.ground === ground) return made.rewritten;
-    const context: TurnContext = { ...ref, ...askedBy(plan), agent: plan.stamp, signal, state, input };
+    const context: TurnContext = { ...ref, ...asked, agent: plan.stamp, signal, state, input };
     const refusal = await plan.pipeline.beforeTurn?.(context).then(nothing, (cause: unknown) => ({ cause }));
     // Without its input, a turn that is left open could not be resumed.
     if (refusal?.cause instanceof Parked) throw notBegun();
-    made = { ground, rewritten: refusal ? { messages: [], state, refusal } : { messages: context.input, state } };
+    // A hook may have put files into it.
+    const messages = refusal
+      ? []
+      : await storeMessages({ context: store, ref, isChecked: false, origin: "input" }, context.input);
+    made = { ground, rewritten: { messages, state, ...(refusal && { refusal }) } };
     return made.rewritten;
   };
 }

@@ -6,14 +6,8 @@ import type { Clock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import type { Ids } from "../../base/ids.ts";
 import type { Json } from "../../base/json.ts";
-import {
-  type Draft,
-  type Fact,
-  isUnknown,
-  type OwnEventDefinition,
-  typeName,
-  type UnknownFact,
-} from "../../events/index.ts";
+import type { AnyDraft } from "../../events/codec.ts";
+import { type Fact, isUnknown, type OwnEventDefinition, typeName, type UnknownFact } from "../../events/index.ts";
 import { ownDraft } from "../../events/own-events.ts";
 import { progressOf } from "../../tools/output.ts";
 import type { RunPlan } from "../config.ts";
@@ -27,7 +21,7 @@ export interface OwnEmitterPort {
   readonly emitter: Emitter;
   /** Where a draft gets its id and its time. */
   readonly context: { readonly ids: Pick<Ids, "next">; readonly clock: Pick<Clock, "now"> };
-  write(draft: Draft): Promise<unknown>;
+  write(draft: AnyDraft): Promise<unknown>;
 }
 
 export class OwnEmitter {
@@ -56,7 +50,7 @@ export class OwnEmitter {
       return undefined;
     }
     const emitting = this.#emit(event, data, callId);
-    // Not everybody waits for it; a failure is told either way.
+    // A caller need not await it; a failure is reported either way.
     emitting.catch((error: unknown) => {
       const { emitter, plan } = this.#turn;
       emitter.live({ type: "error-report", source: "run", error: tellError(plan, error) });
@@ -79,7 +73,7 @@ export class OwnEmitter {
     const ids = { turnId, ...(callId !== undefined && { callId }) };
     const { context } = this.#turn;
     const stamp = { id: context.ids.next(), at: context.clock.now() };
-    await this.#turn.write(ownDraft(event, data, { ...stamp, ...ids }) as unknown as Draft);
+    await this.#turn.write(ownDraft(event, data, { ...stamp, ...ids }));
   }
 
   #show(name: string, data: Json): void {

@@ -4,6 +4,7 @@
 //       to show the same, too: an answer holds for the arguments that were shown.
 //   Questions-3. Of an answer and an expiry, the one that is first in the log counts.
 //   Questions-4. What needs no answer any more is closed before it goes on without one: no answer is taken that comes to nothing.
+//   Questions-5. A child's question is a question of its parent, too: a mirror, which is answered and closed as that is.
 
 import type { Clock } from "../../base/clock.ts";
 import type { Ids } from "../../base/ids.ts";
@@ -14,6 +15,17 @@ import type { Answer, Question } from "../../middleware/index.ts";
 import { handedOver, Parked } from "../endings.ts";
 import { Parking } from "./parking.ts";
 
+/** The keys of mirrors begin with it; the id of the child's question follows. */
+const mirrorPrefix = "child:";
+
+/** A child's question, as it is shown on its parent. */
+export interface MirroredQuestion extends Pick<Question, "kind" | "request"> {
+  readonly callId: string;
+  /** The id of the child's question. */
+  readonly of: string;
+  readonly expiresAt?: number | undefined;
+}
+
 interface Asked {
   readonly id: string;
   readonly kind: Question["kind"];
@@ -22,6 +34,8 @@ interface Asked {
   readonly shown: string | undefined;
   /** The call it lets through, if it stands before one: a permission, but not one to run the call again. */
   readonly gates: string | undefined;
+  /** Whether it is a child's question: then it says nothing about the call itself. */
+  readonly isMirror: boolean;
   readonly expiresAt: number | undefined;
   settled?: Answer;
   /** All waiters of the question share this promise. */
@@ -65,9 +79,10 @@ export class Questions {
   see(fact: Fact | UnknownFact): void {
     if (fact.type === "interaction.opened") {
       const { id, kind, callId, expiresAt } = fact;
-      const gates = fact.kind === "permission" && !fact.key?.startsWith("again") ? fact.callId : undefined;
+      const isMirror = fact.key?.startsWith(mirrorPrefix) === true;
+      const isGate = fact.kind === "permission" && !isMirror && !fact.key?.startsWith("again");
       const shown = fact.callId === undefined ? undefined : JSON.stringify(fact.request);
-      const asked = { id, kind, callId, shown, gates, expiresAt };
+      const asked = { id, kind, callId, shown, gates: isGate ? callId : undefined, isMirror, expiresAt };
       this.#asked.set(nameOf(fact), asked);
       this.#byId.set(id, asked);
     } else if (fact.type === "interaction.answered") {
@@ -87,8 +102,8 @@ export class Questions {
 
   /** What a client answered for a call that it was asked to run. */
   clientAnswer(callId: string): JsonObject | undefined {
-    for (const { kind, callId: about, settled } of this.#asked.values()) {
-      if (kind === "client-tool" && about === callId && settled?.answered) return settled.answer;
+    for (const { kind, callId: about, isMirror, settled } of this.#asked.values()) {
+      if (kind === "client-tool" && !isMirror && about === callId && settled?.answered) return settled.answer;
     }
     return undefined;
   }
@@ -120,6 +135,24 @@ export class Questions {
     }
     asked.waiting ??= this.#wait(asked, policy === "park");
     return asked.waiting;
+  }
+
+  /** Questions-5. Opens the mirror of a child's question, once; does not wait for its answer. */
+  async mirror(question: MirroredQuestion): Promise<void> {
+    const name = nameOf({ ...question, key: mirrorPrefix + question.of });
+    if (this.#asked.has(name) || this.#options.policy() === "deny") return;
+    const { kind, callId, request, expiresAt, of } = question;
+    const asked = { kind, callId, request, key: mirrorPrefix + of };
+    const opened = interactionOpened(this.#options, this.#options.turnId, asked);
+    await this.#options.write({ ...opened, ...(expiresAt !== undefined && { expiresAt }) });
+  }
+
+  /** The open mirror of a child's question. */
+  mirrorId(of: string): string | undefined {
+    for (const [name, { id, settled }] of this.#asked) {
+      if (!settled && name.endsWith(`\n${mirrorPrefix}${of}`)) return id;
+    }
+    return undefined;
   }
 
   /** Questions-4. Gives the answer, if that was first (Questions-3). */

@@ -6,14 +6,15 @@
 //   TurnLog-5. What can't be stored is refused alone, not with what was ready at the same moment.
 
 import { failpoint } from "../../base/failpoint.ts";
-import type { Draft, Fact, UnknownFact } from "../../events/index.ts";
+import type { AnyDraft } from "../../events/codec.ts";
+import type { Fact, UnknownFact } from "../../events/index.ts";
 import type { Context } from "../../sessions/context.ts";
 import type { HeldTurn } from "../../sessions/turn-writer.ts";
 import type { Emitter, Span } from "../emit.ts";
 import { isRefusal } from "./keepable.ts";
 
 interface Waiting {
-  readonly drafts: readonly Draft[];
+  readonly drafts: readonly AnyDraft[];
   readonly resolve: (facts: readonly Fact[]) => void;
   readonly reject: (error: unknown) => void;
   /** What waits behind it builds on it (TurnLog-4). */
@@ -50,7 +51,7 @@ export class TurnLog {
   }
 
   /** Appends drafts all or nothing, together with what else is ready (TurnLog-1). */
-  write(...drafts: Draft[]): Promise<readonly Fact[]> {
+  write(...drafts: AnyDraft[]): Promise<readonly Fact[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ drafts, resolve, reject });
       this.#busy ??= this.#flush();
@@ -61,7 +62,7 @@ export class TurnLog {
    * Appends a message that others build on at once (TurnLog-4). The event loop turns first, so that what is ready by then is in the
    * same append. `onRefused` is called before anything else builds on it.
    */
-  writeAhead(message: Draft, onRefused: (error: unknown) => void): Promise<unknown> {
+  writeAhead(message: AnyDraft, onRefused: (error: unknown) => void): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const refuse = (error: unknown) => {
         onRefused(error);
@@ -72,11 +73,21 @@ export class TurnLog {
     });
   }
 
-  /** Writes through a function of the held turn, in its place among the appends: for the one that closes the turn. */
+  /** Writes through a function of the held turn, in its place among the appends: for what is decided on the newest view. */
+  through(write: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
+    return this.#inTurn(async () => {
+      const facts = await write();
+      if (facts.length > 0) await this.#showInOrder(facts);
+      return facts;
+    });
+  }
+
+  /** The same for the append that closes the turn. */
   last(close: () => Promise<readonly Fact[]>): Promise<readonly Fact[]> {
     return this.#inTurn(async () => {
       failpoint("run.turn.closing");
       const facts = await close();
+      if (facts.length === 0) return facts;
       failpoint("run.turn.closed");
       // It is closed, whatever becomes of showing it: once given back, the branch may be gone before it is read again.
       await this.#showInOrder(facts).catch(() => this.#show(facts.filter(({ seq }) => seq > this.#shown)));

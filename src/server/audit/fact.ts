@@ -25,6 +25,7 @@ const auditRecorded = kept(
     interactionId: text,
     messageId: text,
     compactionId: text,
+    inputId: text,
     createdId: text,
     mode: v.optional(v.picklist(["ask", "allow", "deny"])),
     decision: v.optional(v.picklist(["approved", "always", "denied"])),
@@ -38,17 +39,19 @@ const auditRecorded = kept(
 /** An `AuditRecord` before it is appended to the log. */
 export type AuditFact = v.InferOutput<typeof auditRecorded.schema> & { readonly at: number };
 
-const codec = createCodec([auditRecorded]);
+type AuditDraft = AuditFact & { readonly id: string; readonly type: typeof auditRecorded.type };
+
+const codec = createCodec<AuditDraft, AuditDraft & { readonly seq: number }>([auditRecorded]);
 
 export function encodeRecord(id: string, fact: AuditFact): { id: string; data: string } {
-  const { data } = codec.encode({ ...fact, type: auditRecorded.type, id } as never);
+  const { data } = codec.encode({ ...fact, type: auditRecorded.type, id });
   return { id, data };
 }
 
 /** Undefined for a fact of another type: a log begins with the creation of its branch. */
 export function decodeRecord(stored: { seq: number; id: string; data: string }): AuditFact | undefined {
   const fact = codec.decode(stored);
-  if ((fact.type as string) !== auditRecorded.type) return undefined;
-  const { seq: _seq, id: _id, type: _type, ...record } = fact as unknown as AuditFact & Record<string, unknown>;
-  return record as AuditFact;
+  if (fact.type !== auditRecorded.type) return undefined;
+  const { seq: _seq, id: _id, type: _type, ...record } = fact;
+  return record;
 }

@@ -1,10 +1,14 @@
-import type { AgentConfig } from "../../wire/index.ts";
+import type { AgentConfig, AgentSummary } from "../../wire/index.ts";
 import type { NewDefinition } from "../definitions.ts";
 import type { Exchange } from "../exchange.ts";
+import { listAnswer, type PageQuery } from "../pages.ts";
+
+const byId = { idOf: ({ id }: AgentSummary) => id, timeOf: ({ createdAt = 0 }: AgentSummary) => createdAt };
 
 export const agentHandlers = {
-  async listAgents({ tenant }: Exchange) {
-    return { agents: await tenant.agents.list() };
+  async listAgents({ tenant, query, limits }: Exchange) {
+    const items = await tenant.agents.list();
+    return listAnswer("agents", { items, ...byId, order: "newest" }, query as PageQuery, limits);
   },
   createAgent: ({ tenant, body }: Exchange) => tenant.agents.create(body as NewDefinition),
   getAgent: (exchange: Exchange) => exchange.tenant.agents.describe(exchange.param("agentId")),

@@ -9,15 +9,13 @@ import { readEventPage } from "../../sessions/history.ts";
 import type { BranchDetails, BranchPatch, ForkRequest, RevertRequest } from "../../sessions/index.ts";
 import { branchPage } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
-import { AnswerRoom, jsonAnswer, messagesAnswer } from "../pages.ts";
+import { AnswerRoom, jsonAnswer, messagesAnswer, type PageQuery } from "../pages.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 
-type PageQuery = { limit?: number; cursor?: string; visibility?: Visibility };
-
 export const branchHandlers = {
   async listBranches({ tenant, sessionId, query }: Exchange) {
-    const { visibility, ...page } = query as PageQuery;
+    const { visibility, ...page } = query as PageQuery & { visibility?: Visibility };
     return branchPage(await findBranches(tenant.context, sessionId, visibility), page);
   },
   async getBranch({ tenant, ref }: Exchange) {

@@ -3,12 +3,13 @@ import { branchBody, branchInfoBody, messagesBefore } from "../../sessions/bodie
 import type { Checkpoint } from "../../sessions/index.ts";
 import type { CheckpointBody } from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
-import { messagesAnswer } from "../pages.ts";
+import { byCreation, listAnswer, messagesAnswer, type PageQuery } from "../pages.ts";
 import { stateAnswer } from "../state-answer.ts";
 
 export const checkpointHandlers = {
-  async listCheckpoints({ tenant, ref }: Exchange) {
-    return { checkpoints: (await tenant.sessions.listCheckpoints(ref)) satisfies CheckpointBody[] };
+  async listCheckpoints({ tenant, ref, query, limits }: Exchange) {
+    const items: readonly CheckpointBody[] = await tenant.sessions.listCheckpoints(ref);
+    return listAnswer("checkpoints", { items, ...byCreation, order: "newest" }, query as PageQuery, limits);
   },
   saveCheckpoint({ tenant, ref, body }: Exchange): Promise<CheckpointBody> {
     const { checkpointId, label } = body as { checkpointId?: string; label?: string };

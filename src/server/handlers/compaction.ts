@@ -1,5 +1,14 @@
-import type { CompactionInfo, CompactRequest, ContextUsage } from "../../wire/index.ts";
+import type {
+  CompactionCheck,
+  CompactionCheckRequest,
+  CompactionInfo,
+  CompactRequest,
+  ContextUsage,
+  PromptDiff,
+  SentPrompt,
+} from "../../wire/index.ts";
 import type { Exchange } from "../exchange.ts";
+import { byCreation, listAnswer, type PageQuery } from "../pages.ts";
 
 export const compactionHandlers = {
   async compact(exchange: Exchange): Promise<CompactionInfo> {
@@ -10,13 +19,25 @@ export const compactionHandlers = {
     const agent = await exchange.agent();
     return agent.contextUsage(exchange.ref);
   },
+  async checkCompaction(exchange: Exchange): Promise<CompactionCheck> {
+    const agent = await exchange.agent();
+    return agent.checkCompaction(exchange.ref, exchange.body as CompactionCheckRequest);
+  },
+  promptOf(exchange: Exchange): Promise<SentPrompt> {
+    return exchange.tenant.sessions.promptOf(exchange.ref, exchange.param("messageId"));
+  },
+  diffPrompts(exchange: Exchange): Promise<PromptDiff> {
+    const [from, to] = [exchange.param("messageId"), exchange.param("toMessageId")];
+    return exchange.tenant.sessions.diffPrompts(exchange.ref, from, to);
+  },
   async uncompact({ tenant, ref, body }: Exchange) {
     const { compactionId } = body as { compactionId?: string };
     const compaction = await tenant.sessions.uncompact(ref, compactionId);
     return compaction ? { compaction } : {};
   },
-  async listCompactions({ tenant, ref }: Exchange) {
-    return { compactions: await tenant.sessions.listCompactions(ref) };
+  async listCompactions({ tenant, ref, query, limits }: Exchange) {
+    const items = await tenant.sessions.listCompactions(ref);
+    return listAnswer("compactions", { items, ...byCreation, order: "newest" }, query as PageQuery, limits);
   },
   async listPins({ tenant, ref }: Exchange) {
     return { pins: await tenant.sessions.listPins(ref) };

@@ -8,6 +8,7 @@ import { checkpointHandlers } from "./checkpoints.ts";
 import { compactionHandlers } from "./compaction.ts";
 import { contentHandlers } from "./content.ts";
 import { liveHandlers } from "./live.ts";
+import { queueHandlers } from "./queue.ts";
 import { runHandlers } from "./runs.ts";
 import { sessionHandlers } from "./sessions.ts";
 
@@ -25,6 +26,7 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
   ...compactionHandlers,
   ...contentHandlers,
   ...runHandlers,
+  ...queueHandlers,
   ...liveHandlers,
   ...agentHandlers,
   audit({ audit, identity, query }: Exchange) {

@@ -1,5 +1,5 @@
 import { BoughError } from "../../base/errors.ts";
-import { needBranch } from "../../sessions/views.ts";
+import { needBranch } from "../../sessions/branch-record.ts";
 import type { Exchange } from "../exchange.ts";
 import { Refusal } from "../refusal.ts";
 import { SseStream, sseResponse } from "../sse-stream.ts";
@@ -11,7 +11,7 @@ export const liveHandlers = {
     const { tenant, ref, limits, request, writesStreams } = exchange;
     const held = exchange.hold();
     try {
-      const reader = await tenant.feeds.open(ref, after, limits);
+      const reader = await tenant.feeds.open(ref, after, { ...limits, events: eventsOf(exchange) });
       const stream = new SseStream({ reader, held, heart: tenant.heart });
       return sseResponse(stream, writesStreams ? undefined : request.signal);
     } catch (error) {
@@ -26,6 +26,11 @@ export const liveHandlers = {
     throw new Refusal("invalid_argument", "This route needs a WebSocket upgrade.");
   },
 };
+
+/** Whether a reader wants the events of children, too. */
+export function eventsOf({ query }: Exchange): "own" | "tree" {
+  return (query as { events?: "own" | "tree" }).events ?? "tree";
+}
 
 /** `after` takes precedence over `Last-Event-ID`; without either, everything is sent. */
 export function cursorOf({ query, request }: Exchange): number {

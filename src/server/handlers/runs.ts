@@ -1,23 +1,28 @@
 import type { Agent } from "../../agent/index.ts";
+import { findRoot } from "../../runs/index.ts";
 import { momentOf, runsBody } from "../../sessions/bodies.ts";
 import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
 import type { InputBody, InterruptBody, ResponseAnswer, ResponseBody, RunBody } from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
 import type { Exchange } from "../exchange.ts";
+import { listAnswer, type PageQuery } from "../pages.ts";
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 import { stateAnswer } from "../state-answer.ts";
 import { clientGraceMs } from "../submissions.ts";
 import type { Tenant } from "../tenant.ts";
 
+const byStart = { idOf: ({ runId }: RunBody) => runId, timeOf: ({ startedAt }: RunBody) => startedAt };
+
 export const runHandlers = {
   async listRuns(exchange: Exchange) {
     const { id } = await exchange.agent();
-    const { tenant, ref, query } = exchange;
+    const { tenant, ref, limits } = exchange;
+    const { agent = "own", ...page } = exchange.query as PageQuery & { agent?: "own" | "any" };
     const runs = runsBody(await momentOf(tenant.context, ref));
-    const isAny = (query as { agent?: "own" | "any" }).agent === "any";
-    return { runs: isAny ? runs : runs.filter(({ agentId }) => agentId === id) };
+    const items = agent === "any" ? runs : runs.filter(({ agentId }) => agentId === id);
+    return listAnswer("runs", { items, ...byStart, order: "oldest" }, page, limits);
   },
   async activeRun(exchange: Exchange): Promise<RunBody | null> {
     await exchange.agent();
@@ -45,8 +50,7 @@ export const runHandlers = {
 export async function submit(exchange: Exchange, identity: Identity, body: InputBody, key: string | undefined) {
   const agent = await exchange.agent();
   const { tenant, ref } = exchange;
-  const agentId = exchange.param("agentId");
-  return tenant.submissions.submit({ agent, agentId, ref, body, identity, ...(key !== undefined && { key }) });
+  return tenant.submissions.submit({ agent, ref, body, identity, ...(key !== undefined && { key }) });
 }
 
 export async function interrupt(exchange: Exchange, body: InterruptBody) {
@@ -60,17 +64,20 @@ export async function respond(
 ): Promise<ResponseAnswer> {
   const asked = await exchange.agent();
   const { ref, tenant } = exchange;
-  const { interactions, uncommittedTurn } = await readBranch(tenant.context, ref);
+  const { interactions } = await readBranch(tenant.context, ref);
   const kind = interactions.find(({ id }) => id === interactionId)?.kind;
   if (kind !== undefined) needScope(identity, scopeToAnswer(kind));
   // What opens in this very moment may need the scope that is missing.
   else if (!answerScopes.every((scope) => identity.scopes.includes(scope))) {
     throw await whyNotOpen(tenant.context, ref, interactionId);
   }
+  // A child's turn goes on with the turn that waits for it.
+  const root = await findRoot(tenant.context, ref);
+  const { uncommittedTurn } = await readBranch(tenant.context, root);
   const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
   const by = identity.user === undefined ? {} : { by: identity.user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, clientGraceMs });
-  const runId = run && (await tenant.submissions.takenUp(ref, run));
+  const runId = run && (await tenant.submissions.takenUp(root, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
 }
 

@@ -3,7 +3,7 @@ import type { SessionQuery } from "../../log/store.ts";
 import { sessionBody } from "../../sessions/bodies.ts";
 import type { Visibility } from "../../sessions/branch.ts";
 import { findBranches } from "../../sessions/branches.ts";
-import type { InteractionQuery } from "../../sessions/index.ts";
+import { type InteractionQuery, listInteractions } from "../../sessions/inbox.ts";
 import type { InteractionListBody, PermissionBody } from "../../wire/index.ts";
 import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
@@ -38,8 +38,8 @@ export const sessionHandlers = {
     const meant = { ...(query as { agentId?: string }), tool: exchange.param("tool") };
     return { revoked: await tenant.sessions.revokePermission(sessionId, meant) };
   },
-  listInteractions: ({ tenant, query }: Exchange): Promise<InteractionListBody> =>
-    tenant.sessions.listInteractions(query as InteractionQuery),
+  listInteractions: ({ tenant, query, limits }: Exchange): Promise<InteractionListBody> =>
+    listInteractions(tenant.context, query as InteractionQuery, limits.answerBytes),
   async tree({ tenant, sessionId, query }: Exchange) {
     const { visibility } = query as { visibility?: Visibility };
     return { branches: treeBody(await findBranches(tenant.context, sessionId, visibility)) };

@@ -4,7 +4,7 @@
 
 import * as v from "valibot";
 import { momentOf, sessionBody } from "../../sessions/bodies.ts";
-import { needBranch } from "../../sessions/views.ts";
+import { needBranch } from "../../sessions/branch-record.ts";
 import { type Route, type RouteName, routes } from "../../wire/index.ts";
 import type { Attempt } from "../attempt.ts";
 import type { Identity } from "../auth.ts";
@@ -49,8 +49,7 @@ export function tenantAccess(options: TenantAccessOptions): MountTenant {
   const { identity, call } = options;
   const of = ({ agentId, sessionId, branchId }: MountPlace) => ({ agentId, sessionId, branchId });
   return {
-    listAgents: async () =>
-      (await handled<{ agents: Awaited<ReturnType<MountTenant["listAgents"]>> }>("listAgents", {})).agents,
+    listAgents: () => perform("listAgents", {}, ({ tenant }) => tenant.agents.list()),
     createSession: (body = {}) => handled("createSession", { body }),
     getSession: (sessionId) => handled("getSession", { params: { sessionId } }),
     listSessions: (query = {}) =>

@@ -11,7 +11,7 @@ import { anything, checkOptions, isObject, type OptionCheck, oneOf, optionTable,
 import type { Draft, Fact, Message } from "../../events/index.ts";
 import { type BranchRef, refuse } from "../../log/index.ts";
 import type { BranchView } from "../../projection/index.ts";
-import type { CompactionInfo, CompactRequest } from "../../wire/index.ts";
+import type { CompactionInfo, CompactRequest, Keep } from "../../wire/index.ts";
 import { resolveBranch } from "../branches.ts";
 import { findHolder, whileFree } from "../claims.ts";
 import type { Context, Scope } from "../context.ts";
@@ -26,16 +26,23 @@ import { runStrategy } from "./strategy-run.ts";
 
 /** What to compact and how, in this process. */
 export interface CompactOptions extends CompactRequest {
-  /** What makes something shorter of the range (default: the agent's strategy; without an agent, `keepTurns(10)`). */
+  /** Shortens the range (default: the agent's strategy; without an agent, `keepTurns(10)`). */
   readonly strategy?: CompactionStrategy | CompactionFunction;
   /** Stops the strategy. */
   readonly signal?: AbortSignal;
 }
 
+/** Compactions of a fork: the source's, none, or always one of its own. */
+export type OnFork = "inherit" | "none" | "always";
+
 /** What an agent adds to compactions by hand. */
 export interface Compactor {
   /** Used where the caller gives none. */
   readonly strategy?: CompactionStrategy;
+  /** What stays where neither the caller nor the caller's strategy says. */
+  readonly keep?: Keep;
+  /** The default compaction of forks (default "inherit"). */
+  readonly onFork?: OnFork;
   /** The model that strategies may ask about this branch. */
   readonly asker?: (ref: BranchRef, view: BranchView) => Promise<(signal: AbortSignal) => StrategyModel>;
   readonly sizeOf?: (message: Message) => number;
@@ -54,7 +61,7 @@ const compactKeys = optionTable<CompactOptions>({
 
 /** How often a range is decided before it is given up. */
 const attempts = 3;
-/** What stays where neither the caller nor the strategy says. */
+/** What stays where no agent says otherwise. */
 const defaultKeep = { turns: 5, tokens: 20_000 };
 
 export function checkCompactOptions(options: CompactOptions, whose = "The options of compact"): void {
@@ -130,7 +137,8 @@ export function decideRange(view: BranchView, deciding: Deciding): CompactionRan
     if (!isThere) throw notThere(before);
     return chooseRange(view, { ...options, keep: {}, before, sizeOf });
   }
-  const byStrategy = strategy.keepTurns === undefined ? defaultKeep : { turns: strategy.keepTurns };
+  const { keep: own = defaultKeep } = compactor;
+  const byStrategy = strategy.keepTurns === undefined ? own : { turns: strategy.keepTurns };
   return chooseRange(view, { ...options, keep: keep ?? byStrategy, sizeOf });
 }
 
@@ -197,10 +205,8 @@ async function inputsOf(context: Context, ref: BranchRef, view: BranchView): Pro
   const { open, seq } = view;
   const inputs = new Set<string>();
   if (!open || view.staged.length > 0) return inputs;
-  for (let after = open.from - 1; after < seq; ) {
-    const { facts } = await context.journal.read(ref, { after, before: seq + 1 });
-    for (const fact of facts) if (fact.type === "message.added" && fact.source === "user") inputs.add(fact.id);
-    after = facts.at(-1)?.seq ?? seq;
+  for await (const { facts } of context.journal.pieces(ref, { after: open.from - 1, before: seq + 1 })) {
+    for (const fact of facts) if (fact.type === "message.added" && fact.source) inputs.add(fact.id);
   }
   // The view goes on: another turn may be the open one now.
   return view.open?.id === open.id ? inputs : inputsOf(context, ref, view);

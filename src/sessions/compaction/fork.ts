@@ -22,6 +22,11 @@ import {
 /** Compactions of a fork: the source's (default), none, or one of its own. */
 export type ForkCompaction = "inherit" | "none" | CompactOptions;
 
+/** What a fork does that says nothing. */
+export function defaultForkCompaction({ onFork = "inherit" }: Compactor): ForkCompaction {
+  return onFork === "always" ? {} : onFork;
+}
+
 export function checkForkCompaction(compaction: ForkCompaction): void {
   if (compaction === "inherit" || compaction === "none") return;
   if (isObject(compaction)) checkCompactOptions(compaction, "compaction");

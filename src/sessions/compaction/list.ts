@@ -1,4 +1,4 @@
-// The compactions of a branch: those in force, and those whose place they took. Each is read from its own fact, by its position,
+// The compactions of a branch: those in force, and those they replaced. Each is read from its own fact, by its position,
 // so that listing costs as many reads as there are compactions.
 
 import type { JsonObject } from "../../base/json.ts";
@@ -12,7 +12,7 @@ import type { Context, Scope } from "../context.ts";
 /** Newest first. */
 export async function listCompactions(context: Context, scope: Scope): Promise<CompactionInfo[]> {
   const ref = await resolveBranch(context, scope);
-  const { view } = await context.views.load(ref);
+  const { view } = await context.views.loadForRun(ref);
   const inForce = new Set(view.overlays.map(({ id }) => id));
   const found = new Map<string, { seq: number; info: CompactionInfo }>();
   let below: number[] = [];

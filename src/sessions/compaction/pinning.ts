@@ -12,7 +12,7 @@ import type { Context, Scope } from "../context.ts";
 import { messageMissing } from "../position.ts";
 import { pinsOf } from "./pins.ts";
 
-/** Keeps the message word for word in every compaction from now on. */
+/** Keeps the message verbatim in every compaction from now on. */
 export async function pin(context: Context, scope: Scope, messageId: string): Promise<void> {
   const ref = await resolveBranch(context, scope);
   await whileFree(context, ref, async (view) => {

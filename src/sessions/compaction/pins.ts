@@ -1,4 +1,4 @@
-// Pins: messages that every compaction keeps word for word. They are branch state, so they fork and revert with the branch:
+// Pins: messages that every compaction keeps verbatim. They are branch state, so they fork and revert with the branch:
 // under one key, each message id with its position, which no compaction has to look for. A fork or a revert by message keeps
 // the pins of the messages that it keeps, also those that came later, as it keeps compactions.
 

@@ -9,7 +9,7 @@ export interface CompactionRange {
   /** Replaced are the positions from … to-1. */
   readonly from: number;
   readonly to: number;
-  /** Positions inside that stay word for word: pins, system messages, the input of the open turn. */
+  /** Positions inside that stay verbatim: pins, system messages, the input of the open turn. */
   readonly keep: readonly number[];
   /** The open turn, when the range reaches into it. */
   readonly turnId?: string;
@@ -19,7 +19,7 @@ export interface CompactionRange {
 export interface StrategyModel {
   /** The model of the conversation. */
   readonly model: LanguageModel;
-  /** How many tokens that model takes, as far as it is known. */
+  /** The model's context window in tokens, if known. */
   readonly window?: number;
   /** Whether the provider has refused the next call as too long: a request that holds it all would be refused as well. */
   readonly isOverfull?: boolean;
@@ -37,35 +37,35 @@ export interface StrategyReply {
   readonly usage: Usage;
 }
 
-/** What a strategy is given: a range of a conversation. */
+/** The input of a strategy: a range of a conversation. */
 export interface StrategyInput {
-  /** What a model sees of the range, in order; an earlier compaction's replacements included. */
+  /** The range as a model sees it, in order, including an earlier compaction's replacements. */
   readonly messages: readonly Message[];
-  /** Those of them that stay word for word. */
+  /** Those of them that stay verbatim. */
   readonly kept: readonly Message[];
-  /** What a caller wants the strategy to heed. */
+  /** The caller's instructions for the strategy. */
   readonly instructions?: string;
   readonly signal: AbortSignal;
   /** Absent without an agent. */
   readonly asker?: StrategyModel;
 }
 
-/** What a strategy makes of a range. */
+/** The output of a strategy. */
 export interface StrategyOutput {
-  /** Shown in place of the range; none drops it. */
+  /** Shown in place of the range; an empty list drops it. */
   readonly replacements: readonly NewMessage[];
-  /** Messages of the range that stay word for word, besides those that stay anyway, by id. */
+  /** The ids of further messages of the range that stay verbatim. */
   readonly keep?: readonly string[];
   /** The model that made the replacements, and what it used. */
   readonly model?: string;
   readonly usage?: Usage;
 }
 
-/** Makes something shorter of a range of messages. */
+/** Shortens a range of messages. */
 export interface CompactionStrategy {
   /** Stored with the compaction. */
   readonly name: string;
-  /** How many of the newest turns the strategy wants to stay as they are, when the caller says nothing. */
+  /** How many of the newest turns stay as they are, by default. */
   readonly keepTurns?: number;
   /** How long it may take (default 60 s); its signal aborts then. */
   readonly timeoutMs?: number;

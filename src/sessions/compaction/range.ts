@@ -3,7 +3,7 @@
 //
 //   Range-1. The fold accepts every range made here: it cuts no compaction in force (Overlay-1), no call from its results
 //            (Overlay-2), and reaches into the open turn only as Overlay-4 allows.
-//   Range-2. What stays word for word: system messages, pins, the input of the open turn, and what a compaction whose place the
+//   Range-2. What stays verbatim: system messages, pins, the input of the open turn, and what a compaction whose place the
 //            range takes keeps.
 //   Range-3. The last batch of the open turn, and what follows it, is never covered.
 //   Range-4. Choosing costs what stays and what was not compacted before, never the whole history.
@@ -27,6 +27,8 @@ export interface RangeOptions {
 export interface RangeChoice extends RangeOptions {
   /** Without a number, only what has to stay is kept. */
   readonly keep: Keep;
+  /** The kept part has no more messages than this; of a single turn that has more, its newest part stays. */
+  readonly mostMessages?: number;
   /** Instead of counts: everything before this message, or before the first message of this turn. */
   readonly before?: string;
   readonly sizeOf: (message: Message) => number;
@@ -78,7 +80,7 @@ function reachOf(messages: readonly Message[]): number {
   const answered = answerDangling(messages);
   const missing = answered.findIndex((message, i) => message !== messages[i]);
   if (missing < 0) return Math.max(last, 0);
-  // A batch without all its results is told by its message of results.
+  // An incomplete batch is recognised by its message of results.
   return Math.max(Math.min(last, missing - 1), 0);
 }
 
@@ -121,20 +123,23 @@ export function coveringAt({ deciding }: Ground, position: number): Overlay | un
 }
 
 /** Where the kept part begins. */
-function cutByCounts(ground: Ground, { keep, sizeOf }: RangeChoice): number {
+function cutByCounts(ground: Ground, { keep, sizeOf, mostMessages = Number.POSITIVE_INFINITY }: RangeChoice): number {
   const turns = keep.turns ?? (keep.tokens === undefined ? 0 : Number.POSITIVE_INFINITY);
-  const tokens = keep.tokens ?? Number.POSITIVE_INFINITY;
   const floor = ground.deciding[0]?.from === 0 ? ground.deciding[0].to : 0;
   let cut = ground.total;
-  let left = tokens;
+  const left = { tokens: keep.tokens ?? Number.POSITIVE_INFINITY, messages: mostMessages };
   for (let kept = 0; cut > floor; ) {
     const over = coveringAt(ground, cut - 1);
     const start = over ? over.from : turnStart(ground, cut, floor);
     if (!over && kept >= turns) return cut;
-    const size = over ? sizeOver(over, sizeOf) : sizeBetween(ground, start, cut, { sizeOf, most: left });
-    if (size > left) return kept === 0 && !over ? cutInside(ground, { start, end: cut, left, sizeOf }) : cut;
+    const count = over ? 0 : cut - start;
+    const size = over ? sizeOver(over, sizeOf) : sizeBetween(ground, start, cut, { sizeOf, most: left.tokens });
+    if (size > left.tokens || count > left.messages) {
+      return kept === 0 && !over ? cutInside(ground, { start, end: cut, left, sizeOf }) : cut;
+    }
     if (!over) kept++;
-    left -= size;
+    left.tokens -= size;
+    left.messages -= count;
     cut = start;
   }
   return cut;
@@ -163,17 +168,22 @@ function sizeOver({ replacements, kept }: Overlay, sizeOf: RangeChoice["sizeOf"]
   return [...replacements, ...kept.map(({ message }) => message)].reduce((sum, message) => sum + sizeOf(message), 0);
 }
 
+interface Room {
+  readonly tokens: number;
+  readonly messages: number;
+}
+
 /** The newest turn alone is too large: its newest part stays, at least its last message with the call it answers. */
 function cutInside(
   ground: Ground,
-  { start, end, left, sizeOf }: { start: number; end: number; left: number } & Pick<RangeChoice, "sizeOf">,
+  { start, end, left, sizeOf }: { start: number; end: number; left: Room } & Pick<RangeChoice, "sizeOf">,
 ): number {
   let cut = end;
   let size = 0;
   while (cut > start) {
     const next = cut - 1 > start && isPair(ground, cut - 2, cut - 1) ? cut - 2 : cut - 1;
     size += sizeBetween(ground, next, cut, { sizeOf, most: Number.POSITIVE_INFINITY });
-    if (size > left && cut < end) return cut;
+    if ((size > left.tokens || end - next > left.messages) && cut < end) return cut;
     cut = next;
   }
   return cut;

@@ -26,16 +26,29 @@ export async function uncompact(context: Context, scope: Scope, id?: string): Pr
     if (id !== undefined && cleared.some((each) => each.id === id)) {
       return [historyRestored(context, { of: id, cleared: cleared.filter((each) => each.id !== id).map(copyCleared) })];
     }
-    // Before anything is waited for: the view goes on.
-    const { overlays } = view;
-    const overlay = await findOverlay(context, ref, overlays, id);
-    const fact = await compactedAt(context, ref, overlay.seq);
-    const isIt = fact?.id === overlay.id;
-    taken = { ...(isIt ? describeFact(fact, false) : describeOverlay(overlay)), inForce: false };
-    const below = isIt ? await replacedOf(context, ref, view, fact) : [];
-    return [historyRestored(context, { of: overlay.id, overlays: withoutOne(overlays, overlay, below) })];
+    const restored = await draftRestored(context, ref, view, id);
+    taken = restored.taken;
+    return [restored.draft];
   });
   return taken;
+}
+
+/** The fact that takes a compaction back, and the compaction. */
+export async function draftRestored(
+  context: Context,
+  ref: BranchRef,
+  view: BranchView,
+  id: string | undefined,
+): Promise<{ draft: Draft<"history.restored">; taken: CompactionInfo }> {
+  // Before anything is waited for: the view goes on.
+  const { overlays } = view;
+  const overlay = await findOverlay(context, ref, overlays, id);
+  const fact = await compactedAt(context, ref, overlay.seq);
+  const isIt = fact?.id === overlay.id;
+  const taken = { ...(isIt ? describeFact(fact, false) : describeOverlay(overlay)), inForce: false };
+  const below = isIt ? await replacedOf(context, ref, view, fact) : [];
+  const draft = historyRestored(context, { of: overlay.id, overlays: withoutOne(overlays, overlay, below) });
+  return { draft, taken };
 }
 
 async function findOverlay(

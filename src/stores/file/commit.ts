@@ -22,7 +22,7 @@ import { Wal } from "./wal.ts";
 
 interface Waiting {
   readonly decide: (change: Change) => unknown;
-  readonly resolve: (value: never) => void;
+  resolve(value: unknown): void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -220,12 +220,12 @@ export class Committer {
 
   #answer({ change, result, resolve, reject }: Decided): void {
     if (change.after.length === 0) {
-      resolve(result as never);
+      resolve(result);
       return;
     }
     const all = change.after.reduce((before, after) => before.then(after), Promise.resolve());
     all.then(
-      () => resolve(result as never),
+      () => resolve(result),
       (error) => reject(this.fail(error)),
     );
   }

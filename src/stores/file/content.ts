@@ -2,45 +2,36 @@
 // the session first; the record that refers to them also links them to their place.
 
 import { crc32 } from "node:zlib";
-import { type BranchRef, type ContentRecord, compareText } from "../../log/index.ts";
+import { type JsonObject, mergePatch } from "../../base/json.ts";
+import { type BranchRef, type ContentRecord, inContentOrder, largestPiece, seenRows } from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import type { Disk } from "./disk.ts";
 import { breathe } from "./files.ts";
+import type { BroughtBytes } from "./incoming.ts";
 import { inSession } from "./layout.ts";
 import { applyContent } from "./load-session.ts";
 import { nameOf } from "./names.ts";
 import type { Sessions } from "./sessions.ts";
 import { type BranchState, type ContentEntry, corruptFile, type SessionState, type StoredContent } from "./state.ts";
 
-interface NewContent {
-  readonly id: string;
-  readonly size: number;
-  /** The checksum of the bytes. */
-  readonly crc: number;
+interface NewContent extends BroughtBytes {
   readonly mediaType: string;
-  readonly name?: string;
+  readonly name: string | undefined;
+  readonly info: JsonObject;
+  readonly seq: number | undefined;
 }
 
-/** The bytes have to be brought in before the reference can be stored. */
-export class BytesWanted extends Error {}
-
-export function putContent(
-  sessions: Sessions,
-  ref: BranchRef,
-  content: NewContent,
-  incoming: string | undefined,
-  change: Change,
-): ContentRecord {
-  const { session } = sessions.getBranch(ref);
+export function putContent(sessions: Sessions, ref: BranchRef, content: NewContent, change: Change): ContentRecord {
+  const branch = sessions.getBranch(ref);
+  const { session } = branch;
   if (session.content.damage) throw session.content.damage;
   const known = session.content.byBranch.get(ref.branchId)?.get(content.id);
   if (known) return known.record;
-  const { id, size, crc, mediaType, name } = content;
+  const { id, size, crc, mediaType, name, info, seq = branch.record.seq } = content;
   if (!isStored(session, id, size, crc)) {
-    if (incoming === undefined) throw new BytesWanted();
     const path = assetPath(session.path, id);
     change.needs(path);
-    change.operations.push({ kind: "link", from: incoming, path });
+    change.operations.push({ kind: "link", from: content.path, path });
   }
   const record: ContentRecord = {
     id,
@@ -49,8 +40,27 @@ export function putContent(
     ...(name !== undefined && { name }),
     createdAt: sessions.clock.now(),
     branchId: ref.branchId,
+    seq,
+    info,
   };
   addEntry(session, { put: { record, crc } }, change);
+  return record;
+}
+
+/** Merges into what is noted about the branch's own content. */
+export function updateContent(
+  sessions: Sessions,
+  ref: BranchRef,
+  contentId: string,
+  patch: JsonObject,
+  change: Change,
+): ContentRecord | undefined {
+  const { session } = sessions.getBranch(ref);
+  if (session.content.damage) throw session.content.damage;
+  const known = session.content.byBranch.get(ref.branchId)?.get(contentId);
+  if (!known) return undefined;
+  const record = { ...known.record, info: mergePatch(known.record.info, patch) };
+  addEntry(session, { put: { ...known, record } }, change);
   return record;
 }
 
@@ -72,44 +82,51 @@ export function releaseContentOf(session: SessionState, branchIds: readonly stri
   removeUnused(session, new Set(ids), change);
 }
 
-/** The nearest record of the content in a lineage. */
+/** The nearest record of the content that the first branch of a lineage sees. */
 export function findContent(lineage: Iterable<BranchState>, contentId: string): StoredContent | undefined {
-  for (const branch of lineage) {
-    const found = ownContent(branch).get(contentId);
-    if (found) return found;
-  }
+  for (const row of seenRows<OwnRow>(ownRows(lineage))) if (row.id === contentId) return row.stored;
   return undefined;
 }
 
-/** What a lineage sees, oldest first, ties by id. */
+/** What the first branch of a lineage sees. */
 export function listContent(lineage: Iterable<BranchState>): ContentRecord[] {
-  const seen = new Map<string, ContentRecord>();
-  for (const branch of lineage) {
-    for (const { record } of ownContent(branch).values()) if (!seen.has(record.id)) seen.set(record.id, { ...record });
+  const rows = [...seenRows<OwnRow>(ownRows(lineage))];
+  return structuredClone(inContentOrder(rows.map(({ stored }) => stored.record)));
+}
+
+type OwnRow = Pick<ContentRecord, "id" | "seq"> & { readonly stored: StoredContent };
+
+function* ownRows(lineage: Iterable<BranchState>): Generator<{ base: number | undefined; rows: OwnRow[] }> {
+  for (const { session, record } of lineage) {
+    if (session.content.damage) throw session.content.damage;
+    const own = [...(session.content.byBranch.get(record.branchId)?.values() ?? [])];
+    const rows = own.map((stored) => ({ id: stored.record.id, seq: stored.record.seq, stored }));
+    yield { base: record.parent?.seq, rows };
   }
-  return [...seen.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id));
 }
 
-function ownContent({ session, record }: BranchState): ReadonlyMap<string, StoredContent> {
-  if (session.content.damage) throw session.content.damage;
-  return session.content.byBranch.get(record.branchId) ?? new Map();
-}
-
-const readAtOnce = 1024 * 1024;
-
-/** The bytes of content of the session at `path`. Throws `store_corrupt` when they are not those that were put. */
-export async function readAsset(disk: Disk, path: string, { record, crc }: StoredContent): Promise<Uint8Array> {
+/** The bytes from `from` to `to`, piece by piece. Throws `store_corrupt` when they are missing or, read whole, not those that were put. */
+export async function* readAsset(
+  disk: Disk,
+  path: string,
+  { record, crc }: StoredContent,
+  { from, to }: { from: number; to: number },
+): AsyncGenerator<Uint8Array> {
   const asset = assetPath(path, record.id);
-  const bytes = new Uint8Array(record.size);
+  const damaged = () => corruptFile(disk.absolute(asset), "is damaged or missing", { contentId: record.id });
+  if (disk.size(asset) !== record.size) throw damaged();
+  const isWhole = from === 0 && to === record.size;
   let computed = 0;
-  for (let at = 0; at < record.size; at += readAtOnce) {
-    if (at > 0) await breathe();
-    const piece = disk.read(asset, at, Math.min(readAtOnce, record.size - at));
-    bytes.set(piece, at);
+  for (let at = from; at < to; at += largestPiece) {
+    if (at > from) await breathe();
+    const length = Math.min(largestPiece, to - at);
+    const piece = disk.read(asset, at, length);
     computed = crc32(piece, computed);
+    // Checked before the last piece is given out, so that nobody takes damaged bytes for all of them.
+    const isLast = at + length === to;
+    if (piece.length !== length || (isLast && isWhole && computed !== crc)) throw damaged();
+    yield piece;
   }
-  if (computed === crc && disk.size(asset) === record.size) return bytes;
-  throw corruptFile(disk.absolute(asset), "is damaged or missing", { contentId: record.id });
 }
 
 /** Every content id that a branch of the session refers to. */
@@ -138,8 +155,9 @@ function addEntry(session: SessionState, entry: ContentEntry, change: Change): v
     content.byBranch.clear();
     for (const [branchId, own] of before) content.byBranch.set(branchId, own);
   });
+  const isNew = "put" in entry && !before.get(entry.put.record.branchId)?.has(entry.put.record.id);
   applyContent(content, entry);
-  const live = "put" in entry ? undefined : [...content.byBranch.values()].flatMap((own) => [...own.values()]);
+  const live = isNew ? undefined : [...content.byBranch.values()].flatMap((own) => [...own.values()]);
   const operation = content.log.add(
     entry,
     live?.map((put) => ({ put })),

@@ -362,7 +362,7 @@ export class Disk {
     }
   }
 
-  /** What can't be read is told as damage, unless the system was only out of handles or memory. */
+  /** A failed read is reported as damage, unless the system was only out of handles or memory. */
   #unreadable(path: string, error: unknown): unknown {
     const reason = errnoOf(error);
     if (reason === undefined || reason === "ENOENT" || BoughError.is(error)) return error;

@@ -19,7 +19,7 @@ export interface Files {
   size(handle: number): number;
   /**
    * What tells the file with this name from all others that exist or are open; undefined when there is none. Left out where
-   * nobody else can remove or replace a file.
+   * no other process can remove or replace a file.
    */
   identity?(path: string): string | undefined;
   truncate(handle: number, size: number): void;

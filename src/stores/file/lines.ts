@@ -21,7 +21,7 @@ export function encodeLine(body: string, seed: number): { bytes: Buffer; crc: nu
   return { bytes, crc };
 }
 
-/** Bodies as lines that follow one another; `each` is told every line's checksum and where in the bytes it ends. */
+/** Bodies as lines that follow one another; `each` gets every line's checksum and where in the bytes it ends. */
 export function encodeBatch(bodies: readonly string[], seed: number, each: (crc: number, end: number) => void): Buffer {
   let text = "";
   for (const body of bodies) text += `${body}${emptySeal}\n`;

@@ -60,10 +60,12 @@ export function loadSession(disk: Disk, path: string, clock: Clock, problems: St
 
 export function applyContent({ byBranch }: ContentTable, entry: ContentEntry): void {
   if ("put" in entry) {
-    const { branchId, id } = entry.put.record;
+    // Rows that were written before there were positions and notes.
+    const stored = { ...entry.put, record: { ...{ seq: 0, info: {} }, ...entry.put.record } };
+    const { branchId, id } = stored.record;
     const own = byBranch.get(branchId);
-    if (own) own.set(id, entry.put);
-    else byBranch.set(branchId, new Map([[id, entry.put]]));
+    if (own) own.set(id, stored);
+    else byBranch.set(branchId, new Map([[id, stored]]));
   } else if ("drop" in entry) {
     byBranch.get(entry.drop.branchId)?.delete(entry.drop.id);
   } else {

@@ -87,7 +87,7 @@ function removeStray({ disk }: Sessions, session: SessionState, findings: Findin
 
 async function verifyAsset(sessions: Sessions, path: string, stored: StoredContent, findings: Findings): Promise<void> {
   try {
-    await readAsset(sessions.disk, path, stored);
+    for await (const _ of readAsset(sessions.disk, path, stored, { from: 0, to: stored.record.size }));
   } catch (error) {
     // It may have been deleted meanwhile.
     const session = sessions.names.has(path.slice(paths.sessions.length + 1)) ? sessions.loadByPath(path) : undefined;

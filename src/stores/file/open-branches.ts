@@ -1,5 +1,5 @@
-// Open branches: which have a turn without an end, or a question without an answer. They are looked for once, when they are
-// first asked for; from then on every change keeps the list.
+// Open branches: which have a turn without an end, a question without an answer, or an input without a turn. They are looked for
+// once, when they are first asked for; from then on every change keeps the list.
 //
 //   FileOpenBranches-1. Every open branch is noted once the list is kept; not every one that is noted is open. Who lists them looks at their
 //       headers, so a change that is undone needs no undoing here.
@@ -26,7 +26,7 @@ export async function findOpen(sessions: Sessions, look: (see: () => void) => Pr
   for (const name of [...sessions.names]) await look(() => noteSession(sessions, name));
 }
 
-/** A damaged session has no open branch that anybody could work on; maintain() tells of it. */
+/** A damaged session has no open branch that a run could use; maintain() reports it. */
 function noteSession(sessions: Sessions, name: string): void {
   if (!sessions.names.has(name)) return;
   sessions.shrink();

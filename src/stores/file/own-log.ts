@@ -13,7 +13,7 @@ export function readOwn<T>(branch: BranchState, read: () => T): T {
   }
 }
 
-/** The error a failed read of the branch's log is told as. */
+/** The error of a failed read of the branch's log. */
 export function judged(branch: BranchState, error: unknown): unknown {
   if (!(error instanceof Flaw)) return error;
   branch.damage ??= damageOf(branch.record, branch.log.where, error);

@@ -15,7 +15,7 @@ export function writeAll(files: Files, handle: number, bytes: Uint8Array, at: nu
 const pieceSize = 1024 * 1024;
 
 /** A new file whose bytes are on the disk; its name is only after the directory is synced too. */
-export async function writeSynced(files: Files, path: string, bytes: Uint8Array): Promise<void> {
+async function writeSynced(files: Files, path: string, bytes: Uint8Array): Promise<void> {
   removeLeftover(files, path);
   const handle = files.open(path, "new");
   try {

@@ -1,20 +1,16 @@
 // The store port on files. Every method is a decision handed to the committer, or a look at memory and the log; what they
 // decide is in the files named for it.
 
-import { crc32 } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../base/json.ts";
 import {
   type Appended,
   type AppendOptions,
-  type Blobs,
   type BranchRef,
-  type ContentRecord,
   copyDelete,
   copyOptions,
   type DeleteOptions,
   type MaintenanceReport,
-  type NewBlob,
   type NewBranch,
   type NewEvent,
   type OpenQuery,
@@ -31,7 +27,7 @@ import { branchesOf, createBranch, deleteBranch, warmBranches } from "./branch-o
 import type { Change } from "./change.ts";
 import { deleteCheckpoints, listCheckpoints, saveCheckpoint } from "./checkpoints.ts";
 import { Committer } from "./commit.ts";
-import { BytesWanted, deleteContent, findContent, listContent, putContent, readAsset } from "./content.ts";
+import { FileContent } from "./content-store.ts";
 import type { Disk } from "./disk.ts";
 import type { Identity } from "./identity.ts";
 import { Incoming } from "./incoming.ts";
@@ -48,6 +44,7 @@ import type { BranchState } from "./state.ts";
 
 export class FileStore implements Store {
   readonly kind = "file";
+  readonly content: FileContent;
   readonly #disk: Disk;
   readonly #sessions: Sessions;
   readonly #committer: Committer;
@@ -70,6 +67,15 @@ export class FileStore implements Store {
       afterCheckpoint: () => this.#sessions.shrink(),
     });
     this.#incoming = new Incoming(disk, (error) => this.#committer.fail(error));
+    this.content = new FileContent({
+      disk,
+      sessions: this.#sessions,
+      incoming: this.#incoming,
+      change: (decide) => this.#change(decide),
+      look: (see) => this.#look(see),
+      through: (ref, see) => this.#through(ref, {}, see),
+      steps: (call) => this.#steps(call),
+    });
   }
 
   createSession(session: NewSession) {
@@ -217,49 +223,6 @@ export class FileStore implements Store {
       ),
   };
 
-  readonly blobs: Blobs = {
-    put: (ref, blob) => this.#putContent(refOf(ref), blob),
-    get: (ref, contentId) => this.#getContent(refOf(ref), contentId),
-    list: (ref) =>
-      this.#steps(() => this.#through(refOf(ref), {}, (branch) => listContent(lineageOf(this.#sessions, branch)))),
-    delete: (ref, contentId) => {
-      const target = refOf(ref);
-      return this.#change((change) => deleteContent(this.#sessions, target, contentId, change));
-    },
-  };
-
-  #putContent(target: BranchRef, { bytes: given, ...rest }: NewBlob): Promise<ContentRecord> {
-    // Not slice(): that of a Buffer shares its memory.
-    const bytes = new Uint8Array(given);
-    const input = { ...rest, size: bytes.length, crc: crc32(bytes) };
-    const put = (incoming?: string) =>
-      this.#committer.submit((change) => ({ ...putContent(this.#sessions, target, input, incoming, change) }));
-    return this.#steps(async () => {
-      try {
-        return await put();
-      } catch (error) {
-        if (!(error instanceof BytesWanted)) throw error;
-      }
-      return await this.#incoming.bring(bytes, put);
-    });
-  }
-
-  #getContent(target: BranchRef, contentId: string): ReturnType<Blobs["get"]> {
-    const find = () => this.#through(target, {}, (branch) => findContent(lineageOf(this.#sessions, branch), contentId));
-    return this.#steps(async () => {
-      const found = await find();
-      if (!found) return undefined;
-      try {
-        const bytes = await readAsset(this.#disk, this.#sessions.pathOf(target.sessionId), found);
-        return { record: { ...found.record }, bytes };
-      } catch (error) {
-        // It may have been deleted while it was read.
-        if (await find()) throw error;
-        return undefined;
-      }
-    });
-  }
-
   async watch(ref: BranchRef, after: number, signal: AbortSignal) {
     const target = refOf(ref);
     try {
@@ -296,6 +259,7 @@ export class FileStore implements Store {
     } finally {
       this.#sessions.branchFiles.close();
       this.#sessions.watchers.tellAll();
+      this.#incoming.close();
       this.#disk.close();
       this.#unlock();
     }

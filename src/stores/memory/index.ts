@@ -12,6 +12,7 @@ import {
   type Blobs,
   type BranchRef,
   type ClaimOptions,
+  ContentKeeper,
   checkDistinct,
   compareActivity,
   compareBranches,
@@ -45,13 +46,12 @@ import {
   type StoredEvent,
   Watchers,
 } from "../../log/index.ts";
-import { getBlob, listBlobs, putBlob } from "./blobs.ts";
+import { MemoryContent } from "./content.ts";
 import { FirstOf } from "./first-of.ts";
 import {
   addBranch,
   checkPosition,
   collect,
-  dropUnusedBytes,
   hasText,
   type MemoryBranch,
   type MemorySession,
@@ -63,27 +63,37 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock;
   /** Whether to keep segments, as other stores do (default false: they would hold the history twice). */
   readonly segments?: boolean;
+  /** Keeps the bytes of content elsewhere (default: in memory). */
+  readonly blobs?: Blobs;
 }
 
 /** A store in the memory of this process; its data is lost when the process ends. */
-export function memoryStore({ clock = systemClock, segments = false }: MemoryStoreOptions = {}): Store {
-  return new MemoryStore(clock, segments);
+export function memoryStore({ clock = systemClock, segments = false, blobs }: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(clock, segments, blobs);
 }
 
 class MemoryStore implements Store {
   readonly kind = "memory";
   readonly segments: SegmentCache | undefined;
+  readonly content: ContentKeeper;
   readonly #sessions = new Map<string, MemorySession>();
   /** Branches whose header is open. */
   readonly #open = new Set<MemoryBranch>();
   readonly #watchers = new Watchers();
+  readonly #contents: MemoryContent;
   readonly #clock: Clock;
   /** One for all branches: a branch created again under its id never sees an epoch a second time. */
   #epoch = 0;
   #closed = false;
 
-  constructor(clock: Clock, segments: boolean) {
+  constructor(clock: Clock, segments: boolean, blobs: Blobs | undefined) {
     this.#clock = clock;
+    this.#contents = new MemoryContent({
+      sessions: this.#sessions,
+      now: () => clock.now(),
+      check: () => this.#checkOpen(),
+    });
+    this.content = new ContentKeeper(this.#contents, { newKey: () => crypto.randomUUID(), blobs });
     if (!segments) return;
     this.segments = {
       save: (ref, segment) => this.#saveSegment(ref, segment),
@@ -101,6 +111,7 @@ class MemoryStore implements Store {
       record: { id, createdAt: now, activeAt: now, version: 1, metadata, state },
       branches: new Map(),
       bytes: new Map(),
+      uploads: new Map(),
     };
     this.#noteOpen(addBranch(session, input.branch, undefined, undefined, now));
     this.#sessions.set(id, session);
@@ -152,8 +163,10 @@ class MemoryStore implements Store {
     const session = this.#session(sessionId);
     this.#refuseLive(session.branches.values());
     this.#sessions.delete(sessionId);
+    this.#contents.dropAll(session);
     for (const branch of session.branches.values()) this.#open.delete(branch);
     for (const { record } of session.branches.values()) this.#watchers.tell(record);
+    await this.content.drain(sessionId);
   }
 
   async createBranch(sessionId: string, input: NewBranch & { parent?: { branchId: string; seq: number } }) {
@@ -189,9 +202,10 @@ class MemoryStore implements Store {
       this.#open.delete(session.branches.get(id)!);
       session.branches.delete(id);
     }
-    dropUnusedBytes(session);
+    this.#contents.dropUnused(session);
     session.record = { ...session.record, activeAt: this.#clock.now() };
     for (const branchId of doomed) this.#watchers.tell({ sessionId: ref.sessionId, branchId });
+    await this.content.drain(ref.sessionId);
     return doomed;
   }
 
@@ -298,23 +312,6 @@ class MemoryStore implements Store {
     return undefined;
   }
 
-  readonly blobs: Blobs = {
-    put: async (ref, blob) => {
-      const branch = this.#branch(ref);
-      return putBlob(this.#session(ref.sessionId), branch, blob, this.#clock.now());
-    },
-    get: async (ref, contentId) => {
-      const branch = this.#branch(ref);
-      return getBlob(this.#session(ref.sessionId), branch, contentId);
-    },
-    list: async (ref) => listBlobs(this.#branch(ref)),
-    delete: async (ref, contentId) => {
-      const deleted = this.#branch(ref).contents.delete(contentId);
-      if (deleted) dropUnusedBytes(this.#session(ref.sessionId));
-      return deleted;
-    },
-  };
-
   async watch(ref: BranchRef, after: number, signal: AbortSignal) {
     const branch = this.#sessions.get(ref.sessionId)?.branches.get(ref.branchId);
     if (this.#closed || !branch || branch.record.seq > after) return;
@@ -325,7 +322,8 @@ class MemoryStore implements Store {
     this.#checkOpen();
     const branches = [...this.#sessions.values()].flatMap((session) => [...session.branches.values()]);
     const events = branches.reduce((sum, branch) => sum + branch.events.length, 0);
-    return { sessions: this.#sessions.size, branches: branches.length, events, problems: [] };
+    const counts = { sessions: this.#sessions.size, branches: branches.length, events };
+    return { ...counts, problems: await this.content.maintain(this.#clock.now()) };
   }
 
   async close() {

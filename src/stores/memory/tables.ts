@@ -14,6 +14,15 @@ import {
   type StoredEvent,
 } from "../../log/index.ts";
 
+/** Bytes of a session: in chunks, or outside under a key. */
+export interface MemoryBytes {
+  readonly no: string;
+  readonly key: string | undefined;
+  readonly chunks: Uint8Array[];
+  size: number;
+  touchedAt: number;
+}
+
 export interface MemoryBranch {
   record: BranchRecord;
   parent: MemoryBranch | undefined;
@@ -30,7 +39,10 @@ export interface MemoryBranch {
 export interface MemorySession {
   record: SessionRecord;
   branches: Map<string, MemoryBranch>;
-  bytes: Map<string, Uint8Array>;
+  /** By content id. */
+  bytes: Map<string, MemoryBytes>;
+  /** By their number. */
+  uploads: Map<string, MemoryBytes>;
 }
 
 export function addBranch(
@@ -90,13 +102,6 @@ export function collect(branch: MemoryBranch, from: number, to: number): StoredE
 export function checkPosition(branch: MemoryBranch, seq: number): void {
   const { record } = branch;
   if (!Number.isInteger(seq) || seq < 0 || seq > record.seq) throw refuse.notOnBranch(record, seq, record.seq);
-}
-
-export function dropUnusedBytes(session: MemorySession): void {
-  if (session.bytes.size === 0) return;
-  const used = new Set<string>();
-  for (const { contents } of session.branches.values()) for (const id of contents.keys()) used.add(id);
-  for (const id of session.bytes.keys()) if (!used.has(id)) session.bytes.delete(id);
 }
 
 export function hasText(metadata: JsonObject, key: string, text: string): boolean {

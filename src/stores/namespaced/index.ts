@@ -7,12 +7,12 @@
 
 import { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
+import type { ByteRange, ContentStore, ContentUrlOptions, ContentWriter } from "../../log/content.ts";
 import { decodeCursor, decodeOpenCursor, encodeCursor, encodeOpenCursor } from "../../log/cursor.ts";
 import { refuse } from "../../log/refusals.ts";
 import { listShown, reservedMark as ownMark } from "../../log/reserved.ts";
 import type {
   AppendOptions,
-  Blobs,
   BranchRecord,
   BranchRef,
   DeleteOptions,
@@ -197,16 +197,48 @@ export class NamespacedStore implements Store {
     );
   }
 
-  get blobs(): Blobs | undefined {
-    const { blobs } = this.#store;
-    return (
-      blobs && {
-        put: (ref, blob) => this.#do(() => blobs.put(this.#ref(ref), blob)),
-        get: (ref, contentId) => this.#do(() => blobs.get(this.#ref(ref), contentId)),
-        list: (ref) => this.#do(() => blobs.list(this.#ref(ref))),
-        delete: (ref, contentId) => this.#do(() => blobs.delete(this.#ref(ref), contentId)),
+  get content(): ContentStore | undefined {
+    const { content } = this.#store;
+    return content && this.#content(content);
+  }
+
+  #content(content: ContentStore): ContentStore {
+    const { url } = content;
+    return {
+      write: async (ref) => this.#writer(await this.#do(() => content.write(this.#ref(ref)))),
+      get: (ref, contentId) => this.#do(() => content.get(this.#ref(ref), contentId)),
+      read: (ref, contentId, range) => this.#read(content, ref, contentId, range),
+      list: (ref) => this.#do(() => content.list(this.#ref(ref))),
+      update: (ref, contentId, info) => this.#do(() => content.update(this.#ref(ref), contentId, info)),
+      delete: (ref, contentId) => this.#do(() => content.delete(this.#ref(ref), contentId)),
+      usage: (sessionId) => this.#do(() => content.usage(this.#inner(sessionId))),
+      ...(url && {
+        url: (ref: BranchRef, contentId: string, options: ContentUrlOptions) =>
+          this.#do(() => url.call(content, this.#ref(ref), contentId, options)),
+      }),
+    };
+  }
+
+  #writer(writer: ContentWriter): ContentWriter {
+    return {
+      add: (chunk) => this.#do(() => writer.add(chunk)),
+      finish: () => this.#do(() => writer.finish()),
+      commit: (row) => this.#do(() => writer.commit(row)),
+      abort: () => writer.abort(),
+    };
+  }
+
+  async *#read(content: ContentStore, ref: BranchRef, contentId: string, range: ByteRange | undefined) {
+    const pieces = await this.#do(async () => content.read(this.#ref(ref), contentId, range)[Symbol.asyncIterator]());
+    try {
+      for (;;) {
+        const { done, value } = await this.#do(() => pieces.next());
+        if (done) return;
+        yield value;
       }
-    );
+    } finally {
+      await pieces.return?.();
+    }
   }
 
   get live(): LiveChannel | undefined {

@@ -33,7 +33,7 @@ export const columns = "b.id, p.id AS parent_id, b.base, b.head, b.created_at, b
 export const parentSql = "LEFT JOIN bough.branches p ON p.no = b.parent";
 
 const getSql = `SELECT ${columns} FROM bough.branches b ${parentSql} WHERE ${branchSql}`;
-/** A session without branches still has its row, so that it is told from a missing one. */
+/** A session without branches still has its row, which distinguishes it from a missing one. */
 const listSql = `SELECT ${columns} FROM bough.sessions s LEFT JOIN bough.branches b ON b.session_no = s.no ${parentSql}
   WHERE s.id = $1 ORDER BY b.no`;
 

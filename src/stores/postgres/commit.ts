@@ -4,7 +4,7 @@
 //   PostgresCommit-1. Appends to one branch are written in the order in which they were asked for, one statement each.
 //   PostgresCommit-2. Sessions are in one statement at a time, so that two statements of this process don't wait for each other's locks.
 //   PostgresCommit-3. A refusal is one append's own. An error fails the whole statement, which then has written nothing: each append of
-//       it is asked for again alone, so that only the guilty one is told.
+//       it is asked for again alone, so that only the guilty one fails.
 
 import { type Appended, type BranchRef, branchKey } from "../../log/index.ts";
 import type { Database } from "./database.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Store } from "../../log/index.ts";
+import type { Blobs, Store } from "../../log/index.ts";
 import { Database, type PostgresRetry } from "./database.ts";
 import { readNothing } from "./log.ts";
 import { checkSchema, prepare } from "./open.ts";
@@ -32,6 +32,8 @@ export interface PostgresOptions {
   onRetry?: (retry: PostgresRetry) => void;
   /** Accepts a server with `synchronous_commit = off`, which can lose acknowledged facts in a crash; `kind` then shows it. */
   allowAsyncCommit?: boolean;
+  /** Keeps the bytes of content elsewhere (default: in the database). */
+  blobs?: Blobs;
 }
 
 // Enough that one statement's sync does not hold up the next; more would only make the groups smaller.
@@ -44,7 +46,7 @@ export async function openPostgres(
   leaseNow: () => number | null,
 ): Promise<Store> {
   const { clock, pollMs = 1_000, timeoutMs = 30_000, attempts = 6, allowAsyncCommit = false, onRetry } = options;
-  const { maxConnections: max = 10, applicationName = "bough" } = options;
+  const { maxConnections: max = 10, applicationName = "bough", blobs } = options;
   const schema = checkSchema(options.schema ?? schemaOf(source));
   checkSource(source);
   const own = typeof source === "string" ? await openPool(source, { max, applicationName, timeoutMs }) : undefined;
@@ -59,7 +61,7 @@ export async function openPostgres(
     const { waitsForCommits } = await prepare(database, { allowAsyncCommit });
     await readNothing(database);
     const kind = waitsForCommits ? "postgres" : "postgres-async";
-    return new PostgresStore(database, { kind, clock, pollMs, lanes, allowAsyncCommit, leaseNow, end });
+    return new PostgresStore(database, { kind, clock, pollMs, lanes, allowAsyncCommit, blobs, leaseNow, end });
   } catch (error) {
     await end();
     throw error;

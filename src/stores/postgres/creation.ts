@@ -4,7 +4,7 @@
 //   Creation-1. One statement at a time; what is asked for meanwhile goes into the next.
 //   Creation-2. A statement has each id once, and inserts them in the same order everywhere, so that two never wait for each other.
 //   Creation-3. A refusal is one session's own. An error fails the whole statement, which has then made nothing: each is asked for
-//       again alone, so that only the guilty one is told, unless what failed is the way to the database.
+//       again alone, so that only the guilty one fails, unless what failed is the way to the database.
 
 import type { JsonObject } from "../../base/json.ts";
 import { checkDistinct, isOpenHeader, refuse, type SessionRecord } from "../../log/index.ts";

@@ -2,7 +2,7 @@
 //
 //   Database-1. A statement is a transaction. There are no others, so a pooler in between, or a process that dies, leaves none open.
 //   Database-2. What certainly had no effect is tried again; what may have had one only if having it twice is having it once
-//       (`again`). Otherwise the caller is told that the outcome is unknown.
+//       (`again`). Otherwise the caller's error says that the outcome is unknown.
 //   Database-3. Tries are bounded, each waits longer than the one before, and each is shown to `onRetry`. A read that the server
 //       gave up for its length is not tried again, and one without an answer only once more, on another connection.
 //   Database-4. A statement whose answer is not waited for any more does not go on: on connections of our own the server ends it
@@ -175,7 +175,7 @@ export class Database {
   ): Promise<{ rows: unknown[] }> {
     const { timeoutMs } = this.#options;
     const prepared = values && this.#prepares ? { name, text, values } : undefined;
-    const asked = prepared ? client.query(prepared as never) : client.query(text, values);
+    const asked = prepared ? client.query(prepared) : client.query(text, values);
     // A script is a migration, which takes as long as the tables are large.
     if (!values) return asked;
     return new Promise((resolve, reject) => {

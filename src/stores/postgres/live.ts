@@ -1,4 +1,4 @@
-// Texts between handles, by NOTIFY. Nothing is written, so no disk is waited for; whoever may connect to the database may
+// Texts between handles, by NOTIFY. Nothing is written, so no disk is waited for; any role that may connect to the database may
 // also listen. One statement is under way at a time, with all that waits: notifying commits hold a lock of the whole server,
 // and appends must find connections.
 

@@ -110,7 +110,8 @@ const appendSql = `WITH asked AS MATERIALIZED (
       head = d.head + d.facts,
       active_at = d.now,
       header = d.patched,
-      open_in = CASE WHEN d.patched -> 'turn' IS NOT NULL OR d.patched -> 'asks' IS NOT NULL THEN d.session_id END,
+      open_in = CASE WHEN coalesce(d.patched -> 'turn', d.patched -> 'asks', d.patched -> 'queued') IS NOT NULL
+        THEN d.session_id END,
       epoch = CASE WHEN d.release THEN NULL ELSE coalesce(d.given, d.epoch) END,
       run_id = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.run_id ELSE d.asked_run END,
       owner = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.owner ELSE d.asked_owner END,
@@ -253,7 +254,7 @@ function ownSql(direction: "" | "DESC"): string {
 
 /**
  * Goes towards the root only until the page is reached, so that neither a page near the head nor a lineage of thousands
- * costs more than it must. A branch without facts on the page still has its row, so that it is told from a missing one.
+ * costs more than it must. A branch without facts on the page still has its row, which distinguishes it from a missing one.
  */
 function lineageSql(direction: "" | "DESC"): string {
   const { low, high } = boundsOf(direction);
@@ -291,7 +292,7 @@ interface PageRow extends EventRow {
 }
 
 /**
- * Reads a page that nobody has. Who opens a store hears now, and not from the first request, that its tables can't be read;
+ * Reads a page that does not exist, so that opening a store, and not the first request, reports tables that can't be read;
  * and that request finds what a server does once for each connection done: looking up the tables and planning.
  */
 export async function readNothing(database: Database): Promise<void> {

@@ -10,6 +10,7 @@ import { decodeText } from "./text.ts";
 export async function maintain(database: Database): Promise<MaintenanceReport> {
   const problems = [
     ...(await gaps(database)),
+    ...(await incompleteContents(database)),
     ...(await removed(database, "facts without a branch", orphanFactsSql)),
     ...(await removed(database, "unreferenced contents", unusedContentsSql)),
   ];
@@ -41,6 +42,19 @@ async function gaps(database: Database): Promise<StoreProblem[]> {
     detail: `Has ${row.facts} facts of its own instead of ${row.base + 1} to ${row.head}, or its parent lacks the fork point.`,
     sessionId: decodeText(row.session_id),
     branchId: decodeText(row.branch_id),
+  }));
+}
+
+/** Content whose chunks are not all there. */
+async function incompleteContents(database: Database): Promise<StoreProblem[]> {
+  const rows = await database.again<{ session_id: string; id: string }>(
+    `SELECT s.id AS session_id, c.id FROM bough.contents c JOIN bough.sessions s ON s.no = c.session_no
+      WHERE c.place IS NULL AND c.size <> (SELECT coalesce(sum(length(k.bytes)), 0) FROM bough.chunks k WHERE k.no = c.no)`,
+  );
+  return rows.map((row) => ({
+    code: "corrupt",
+    detail: `The bytes of content ${decodeText(row.id)} are missing or incomplete.`,
+    sessionId: decodeText(row.session_id),
   }));
 }
 

@@ -7,7 +7,7 @@
 //   PostgresSchema-4. What belongs to a branch goes with it (ON DELETE CASCADE): such a deletion looks at what is there when the branch
 //       goes, not at what was there when the statement began. A session can't go before its branches, a parent before its
 //       forks, nor bytes before what refers to them: a statement that missed one of these fails and is decided again.
-//       Facts are not looked after in this way, because it would make every append a fifth dearer; whoever deletes a branch
+//       Facts are not looked after in this way, because it would make every append a fifth more expensive; code that deletes a branch
 //       counts them (branches.ts), and a number is never given to another branch.
 
 import { BoughError } from "../../base/errors.ts";
@@ -119,6 +119,47 @@ export const migrations: readonly Migration[] = [
     `UPDATE bough.branches b SET open_in = s.id FROM bough.sessions s
       WHERE s.no = b.session_no AND b.header -> 'turn' IS NOT NULL`,
     "CREATE INDEX branches_open ON bough.branches (open_in, id) WHERE open_in IS NOT NULL",
+  ],
+  [
+    // Bytes in chunks, under the number of their content or upload. They come compressed, mostly.
+    "CREATE TABLE bough.chunks (no bigint NOT NULL, n integer NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (no, n))",
+    "ALTER TABLE bough.chunks ALTER bytes SET STORAGE EXTERNAL",
+    `INSERT INTO bough.chunks (no, n, bytes)
+      SELECT no, n, substr(bytes, n * 262144 + 1, 262144) FROM bough.contents,
+        generate_series(0, (length(bytes) + 262143) / 262144 - 1) AS n`,
+    "ALTER TABLE bough.contents ADD COLUMN size bigint NOT NULL DEFAULT 0",
+    "UPDATE bough.contents SET size = length(bytes)",
+    "ALTER TABLE bough.contents DROP COLUMN bytes",
+    // Where the bytes are, if they are kept outside. The session's id is there when the session is not any more.
+    "ALTER TABLE bough.contents ADD COLUMN place text, ADD COLUMN place_session text",
+    "CREATE INDEX contents_outside ON bough.contents (no) WHERE place IS NOT NULL",
+    "ALTER TABLE bough.content_refs ADD COLUMN seq integer NOT NULL DEFAULT 0",
+    "ALTER TABLE bough.content_refs ADD COLUMN info text NOT NULL DEFAULT '{}'",
+    // Its number is one of the contents' sequence: it becomes that of its content.
+    `CREATE TABLE bough.uploads (
+      no bigint PRIMARY KEY,
+      session_no ${ofSession},
+      touched_at bigint NOT NULL,
+      place text,
+      place_session text
+    )`,
+    "CREATE INDEX uploads_by_session ON bough.uploads (session_no)",
+    "CREATE TABLE bough.freed (place text PRIMARY KEY, session_id text NOT NULL)",
+    `CREATE FUNCTION bough.drop_bytes() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM bough.contents WHERE no = OLD.no) OR EXISTS (SELECT 1 FROM bough.uploads WHERE no = OLD.no) THEN
+        RETURN NULL;
+      END IF;
+      DELETE FROM bough.chunks WHERE no = OLD.no;
+      IF OLD.place IS NOT NULL THEN
+        INSERT INTO bough.freed (place, session_id) VALUES (OLD.place, OLD.place_session) ON CONFLICT DO NOTHING;
+      END IF;
+      RETURN NULL;
+    END $$`,
+    `CREATE TRIGGER content_deleted AFTER DELETE ON bough.contents
+      FOR EACH ROW EXECUTE FUNCTION bough.drop_bytes()`,
+    `CREATE TRIGGER upload_ended AFTER DELETE ON bough.uploads
+      FOR EACH ROW EXECUTE FUNCTION bough.drop_bytes()`,
   ],
 ];
 

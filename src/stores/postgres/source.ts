@@ -10,6 +10,10 @@ export interface PostgresQueryable {
 
 /** A connection of its own, as `pg` pools hand them out. */
 export interface PostgresClient extends PostgresQueryable {
+  // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says
+  query(text: string, values?: any[]): Promise<{ rows: any[] }>;
+  // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says
+  query(statement: { name: string; text: string; values: any[] }): Promise<{ rows: any[] }>;
   release(error?: Error | boolean): void;
   // biome-ignore lint/suspicious/noExplicitAny: every event has its own arguments
   on(event: string, listener: (...args: any[]) => void): unknown;

@@ -1,6 +1,7 @@
 // The PostgreSQL store: the port over single statements. Each decides on what it has locked and writes in the same
 // transaction, so any number of nodes can share the database; nothing is remembered here between two calls.
 
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { randomIds } from "../../base/ids.ts";
 import { copyJson, type JsonObject } from "../../base/json.ts";
@@ -9,6 +10,7 @@ import {
   type AppendOptions,
   type Blobs,
   type BranchRef,
+  ContentKeeper,
   copyDelete,
   type DeleteOptions,
   type NewBranch,
@@ -23,7 +25,7 @@ import {
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
-import * as contents from "./content.ts";
+import { PostgresContent } from "./content.ts";
 import { Creations } from "./creation.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
@@ -43,6 +45,7 @@ export interface StoreParts {
   readonly pollMs: number;
   readonly lanes: number;
   readonly allowAsyncCommit: boolean;
+  readonly blobs?: Blobs | undefined;
   /** The database's time as a test wants it; null is what it really is. */
   readonly leaseNow: () => number | null;
   /** Ends what was opened for the store. */
@@ -51,6 +54,7 @@ export interface StoreParts {
 
 export class PostgresStore implements Store {
   readonly kind: string;
+  readonly content: ContentKeeper;
   readonly #database: Database;
   readonly #parts: StoreParts;
   readonly #commits: GroupCommit;
@@ -66,6 +70,8 @@ export class PostgresStore implements Store {
     this.kind = parts.kind;
     this.#database = database;
     this.#parts = parts;
+    const table = new PostgresContent((work) => this.#do(work));
+    this.content = new ContentKeeper(table, { newKey: () => randomUUID(), blobs: parts.blobs });
     this.#commits = new GroupCommit(database, parts);
     this.#creations = new Creations(database);
     this.#segments = new Segments(database);
@@ -109,6 +115,7 @@ export class PostgresStore implements Store {
     const leaseNow = this.#parts.leaseNow();
     const gone = await this.#do((db, now) => sessions.deleteSession(db, sessionId, { now, leaseNow }));
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+    await this.content.drain(sessionId);
   }
 
   async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
@@ -130,6 +137,7 @@ export class PostgresStore implements Store {
     const leaseNow = this.#parts.leaseNow();
     const gone = await this.#do((db, now) => branches.deleteBranch(db, ref, wanted, { now, leaseNow }));
     for (const each of gone) this.#news.tell({ sessionId, branchId: each });
+    await this.content.drain(sessionId);
     return gone;
   }
 
@@ -186,22 +194,13 @@ export class PostgresStore implements Store {
     get: async (ref, at) => this.#do(() => this.#segments.get(ref, at)),
   };
 
-  readonly blobs: Blobs = {
-    put: async (ref, blob) => {
-      const own = { ...blob, bytes: Buffer.from(blob.bytes) };
-      return this.#do((db, now) => contents.putContent(db, ref, own, now));
-    },
-    get: async (ref, contentId) => this.#do((db) => contents.getContent(db, ref, contentId)),
-    list: async (ref) => this.#do((db) => contents.listContent(db, ref)),
-    delete: async (ref, contentId) => this.#do((db) => contents.deleteContent(db, ref, contentId)),
-  };
-
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);
   }
 
   async maintain() {
-    return this.#do((db) => maintain(db));
+    const report = await this.#do((db) => maintain(db));
+    return { ...report, problems: [...report.problems, ...(await this.content.maintain(this.#parts.clock.now()))] };
   }
 
   close(): Promise<void> {

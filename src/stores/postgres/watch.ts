@@ -1,9 +1,10 @@
 // Waiting for news of a branch. Owns the hints that are sent and the polling.
 //
-//   PostgresWatch-1. Appends of this handle tell at once. Other handles are told by NOTIFY, which is a hint: it is sent after the
+//   PostgresWatch-1. Appends of this handle wake its watchers at once. Other handles get a NOTIFY, which is a hint: it is sent after the
 //       commit, many appends in one, so that no commit waits for PostgreSQL's one lock on its queue of notifications.
 //   PostgresWatch-2. Waiters are woken by polling too, so that nothing depends on a hint.
-//   PostgresWatch-3. A wait never rejects. What is wrong is told by the read that follows it.
+//   PostgresWatch-3. A hint costs the branches that it names, not how many wait.
+//   PostgresWatch-4. A wait never rejects. The read that follows it reports what is wrong.
 
 import { createHash } from "node:crypto";
 import { type BranchRef, Watchers } from "../../log/index.ts";
@@ -14,6 +15,8 @@ import { encodeText } from "./text.ts";
 interface Wait {
   readonly ref: BranchRef;
   readonly after: number;
+  /** Its branch in hints. */
+  readonly key: string;
 }
 
 // At most this often; the first after a pause goes out at once.
@@ -28,6 +31,8 @@ export class News {
   readonly #channel: string;
   readonly #watchers = new Watchers();
   readonly #waits = new Set<Wait>();
+  /** How many waits there are for each branch that a hint may name. */
+  readonly #named = new Map<string, { readonly ref: BranchRef; waits: number }>();
   #hints = new Set<string>();
   #hintTimer: NodeJS.Timeout | undefined;
   #pollTimer: NodeJS.Timeout | undefined;
@@ -58,11 +63,11 @@ export class News {
   /** Resolves when the branch may have facts after `after`, is gone or can't be read, at abort, and at close. */
   async of(ref: BranchRef, after: number, signal: AbortSignal): Promise<void> {
     if (this.#closed || signal.aborted) return;
-    const wait = { ref, after };
+    const wait = { ref, after, key: keyOf(ref) };
     const over = new AbortController();
     const end = () => over.abort();
     signal.addEventListener("abort", end, { once: true });
-    this.#waits.add(wait);
+    this.#add(wait);
     this.#start();
     try {
       // Told of what comes while the branch is looked at, too.
@@ -71,9 +76,23 @@ export class News {
     } finally {
       end();
       signal.removeEventListener("abort", end);
-      this.#waits.delete(wait);
+      this.#remove(wait);
       if (this.#waits.size === 0) this.#stopPolling();
     }
+  }
+
+  #add(wait: Wait): void {
+    this.#waits.add(wait);
+    const named = this.#named.get(wait.key);
+    if (named) named.waits += 1;
+    else this.#named.set(wait.key, { ref: wait.ref, waits: 1 });
+  }
+
+  #remove(wait: Wait): void {
+    this.#waits.delete(wait);
+    const named = this.#named.get(wait.key)!;
+    named.waits -= 1;
+    if (named.waits === 0) this.#named.delete(wait.key);
   }
 
   async close(): Promise<void> {
@@ -133,8 +152,10 @@ export class News {
   }
 
   #hear(payload: string): void {
-    const keys = new Set(payload.split(","));
-    for (const { ref } of this.#waits) if (keys.has(keyOf(ref))) this.#watchers.tell(ref);
+    for (const key of payload.split(",")) {
+      const named = this.#named.get(key);
+      if (named) this.#watchers.tell(named.ref);
+    }
   }
 }
 

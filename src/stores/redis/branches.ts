@@ -36,7 +36,8 @@ end
 export const openLua = `
 local function noteOpen(no)
   local b = key("b", no)
-  local isOpen = redis.call("HEXISTS", b, "h:turn") == 1 or redis.call("HEXISTS", b, "h:asks") == 1
+  local isOpen = false
+  for _, name in ipairs({"h:turn", "h:asks", "h:queued"}) do isOpen = isOpen or redis.call("HEXISTS", b, name) == 1 end
   redis.call(isOpen and "SADD" or "SREM", root .. ":open", no)
 end
 `;
@@ -66,12 +67,30 @@ local function inOrder()
 end
 `;
 
+/** drop: removes the bytes of an upload, or notes that those outside are free. cancel: ends an upload that is under way. */
+export const bytesLua = `
+local function drop(upload, outside)
+  redis.call("UNLINK", root .. ":chunks:" .. upload)
+  if outside and outside ~= "" then redis.call("SADD", root .. ":freed", outside) end
+end
+local function cancel(upload)
+  local noted = redis.call("HGET", root .. ":uploads", upload)
+  if not noted then return end
+  redis.call("HDEL", root .. ":uploads", upload)
+  drop(upload, noted:match(" (.*)$"))
+end
+`;
+
 /** release: takes away one use of a content, and its bytes with the last. erase: removes all of a branch (Branches-1). */
-export const eraseLua = `
+export const eraseLua = `${bytesLua}
 local function release(content)
   if redis.call("HINCRBY", root .. ":uses", content, -1) > 0 then return end
   redis.call("HDEL", root .. ":uses", content)
   redis.call("HDEL", root .. ":content", content)
+  local bytes = redis.call("HGET", root .. ":blobs", content)
+  if not bytes then return end
+  redis.call("HDEL", root .. ":blobs", content)
+  drop(bytes:match("^(%S+) %d+ (.*)$"))
 end
 local function erase(branch)
   local no = branch.no

@@ -19,7 +19,7 @@ export interface RedisSource {
   duplicate(overrides?: Record<string, unknown>): unknown;
 }
 
-// Commands that wait in the client for a server that is away would be sent without anybody knowing when: they are refused
+// Commands that wait in the client for a server that is away would be sent at an unknown time: they are refused
 // instead, and the connection repeats what is safe to repeat. What else is set undoes options of the client given that would
 // change answers: in RESP 2 they are the same for every command.
 const settings = {

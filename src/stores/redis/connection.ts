@@ -2,7 +2,7 @@
 //
 //   RedisConnection-1. What certainly did not run (not sent, refused because the server is loading or busy) is sent again.
 //   RedisConnection-2. What may have run is sent again only if a second run changes nothing and answers the same (Script.repeatable).
-//   RedisConnection-3. Both only for `patienceMs`, and not while the store closes; then the caller is told.
+//   RedisConnection-3. Both only for `patienceMs`, and not while the store closes; then the caller gets the error.
 
 import type { Clock } from "../../base/clock.ts";
 import type { Argument, RedisClient } from "./client.ts";

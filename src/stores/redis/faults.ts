@@ -28,7 +28,7 @@ const cannotWrite = new Set(["READONLY", "OOM", "MISCONF", "NOREPLICAS"]);
 const notAllowed = new Set(["DENIED", "NOAUTH", "WRONGPASS", "NOPERM", "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]);
 
 /**
- * What the caller is told; `isConnecting` when no command can have been sent. After a command that may have been carried out,
+ * The caller's error; `isConnecting` when no command can have been sent. After a command that may have been carried out,
  * it is not retryable: to do the same again could do it twice.
  */
 export function explain(error: unknown, { isConnecting = false } = {}): unknown {

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import { randomIds } from "../../base/ids.ts";
+import type { Blobs } from "../../log/index.ts";
 import { makeClient, prefixOf, type RedisClient, type RedisSource } from "./client.ts";
 import { Connection } from "./connection.ts";
 import { inspect } from "./durability.ts";
@@ -39,10 +40,12 @@ export interface RedisOptions {
   allowEviction?: never;
   /** Called if data can be lost with the server's settings, and when the connection breaks (default: a process warning). */
   onWarning?: (warning: RedisWarning) => void;
+  /** Keeps the bytes of content elsewhere (default: on the server, up to 64 MB each). */
+  blobs?: Blobs;
 }
 
-/** What this version writes; a server with a higher number is refused. 2: open branches are noted. */
-const format = 2;
+/** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. */
+const format = 3;
 
 /**
  * A store on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client of the
@@ -60,7 +63,7 @@ export async function redisStore(source: string | RedisSource, options: RedisOpt
     await checkFormat(redis, handle);
     if (durability.powerLoss !== "nothing") onWarning({ code: "durability", message: durability.description });
     const database = await databaseOf(redis);
-    return new ServerStore(redis, { durability, handle, database, pollMs });
+    return new ServerStore(redis, { durability, handle, database, pollMs, clock, blobs: options.blobs });
   } catch (error) {
     redis.close();
     throw explain(error);
@@ -95,8 +98,8 @@ async function checkFormat(redis: Connection, handle: string): Promise<void> {
   const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
-  if (Number(found) === 1) {
-    await noteAllOpen(redis, new SessionIndex(redis, handle));
+  if (Number(found) === 1 || Number(found) === 2) {
+    if (Number(found) === 1) await noteAllOpen(redis, new SessionIndex(redis, handle));
     await redis.command("SET", key, String(format));
     return;
   }

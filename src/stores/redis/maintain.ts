@@ -1,12 +1,23 @@
 // Looking after the data: does everything belong together, does the index know all sessions.
 
 import { BoughError } from "../../base/errors.ts";
-import type { MaintenanceReport, StoreProblem } from "../../log/index.ts";
+import { chunkBytes, type MaintenanceReport, type StoreProblem } from "../../log/index.ts";
 import { orderLua } from "./branches.ts";
 import type { Connection } from "./connection.ts";
 import { sessionOfKey, sessionPattern, unwire } from "./keys.ts";
 import { reader, writer } from "./script.ts";
 import type { SessionIndex } from "./session-index.ts";
+
+// The numbers of chunks that content should have and has, of content that lacks some.
+const lostScript = reader(`
+local lost = {}
+local flat = redis.call("HGETALL", root .. ":blobs")
+for i = 1, #flat, 2 do
+  local upload, size, outside = flat[i + 1]:match("^(%S+) (%d+) (.*)$")
+  local wanted = math.ceil(tonumber(size) / ${chunkBytes})
+  if outside == "" and redis.call("HLEN", root .. ":chunks:" .. upload) ~= wanted then lost[#lost + 1] = flat[i] end
+end
+return lost`);
 
 // Answers, for each branch: its id, the elements of its log, the ids known, its base and head, and whether its parent
 // reaches the fork point.
@@ -37,7 +48,7 @@ return removed`,
 export async function maintain(redis: Connection, index: SessionIndex): Promise<MaintenanceReport> {
   await catchUp(index);
   const indexed = new Set(await index.known());
-  const stored = await keysBySession(redis);
+  const stored = await endingsBySession(redis);
   const problems: StoreProblem[] = [];
   const unknown: string[] = [];
   let [sessions, branches, events] = [0, 0, 0];
@@ -49,6 +60,10 @@ export async function maintain(redis: Connection, index: SessionIndex): Promise<
       else unknown.push(sessionId);
       if (!rows) continue;
       sessions += 1;
+      for (const id of await redis.run<string[]>(lostScript, sessionId, [])) {
+        const detail = `The bytes of content ${unwire(id)} are missing or incomplete.`;
+        problems.push({ code: "corrupt", detail, sessionId });
+      }
       branches += rows.length;
       for (const row of rows) {
         events += Math.floor(row[1] / 2);
@@ -99,12 +114,13 @@ function checkBranch(sessionId: string, [id, elements, ids, base, head, rooted]:
 }
 
 async function sweep(redis: Connection, sessionId: string, endings: readonly string[]): Promise<StoreProblem[]> {
-  const removed = endings.length > 0 ? await redis.run<number>(sweepScript, sessionId, endings) : 0;
+  const stray = endings.filter((ending) => ending !== ":freed");
+  const removed = stray.length > 0 ? await redis.run<number>(sweepScript, sessionId, stray) : 0;
   return removed > 0 ? [{ code: "orphan", detail: `Removed ${removed} keys of a deleted session.`, sessionId }] : [];
 }
 
 /** The endings of all keys of sessions, found without the index, so that what it lost is found too. */
-async function keysBySession(redis: Connection): Promise<Map<string, string[]>> {
+export async function endingsBySession(redis: Connection): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   let cursor = "0";
   do {

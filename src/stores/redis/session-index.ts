@@ -5,7 +5,7 @@
 //   SessionIndex-2. Before a handle changes what the index shows of a session, its mark for that session is acknowledged, and it stays
 //       until the index shows the session as it was after the change. A handle that dies leaves its marks behind.
 //   SessionIndex-3. So the index is right about every session without a mark; who reads it brings the marked ones up to date first.
-//   SessionIndex-4. An entry is replaced only by a later state of its session (its tick), whoever comes late, and removed only if it is
+//   SessionIndex-4. An entry is replaced only by a later state of its session (its tick), whichever writer is late, and removed only if it is
 //       still the one that was looked at.
 //   SessionIndex-5. A mark is dropped by others only when it is so old that no change can be under way under it.
 

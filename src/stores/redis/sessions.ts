@@ -100,6 +100,7 @@ for _, branch in ipairs(all) do
   erase(branch)
   ids[#ids + 1] = branch.id
 end
+for _, upload in ipairs(redis.call("HKEYS", root .. ":uploads")) do cancel(upload) end
 redis.call("UNLINK", root, root .. ":branches", root .. ":claims", root .. ":open", root .. ":content", root .. ":uses")
 return ids`,
   { whenFull: true },

@@ -1,6 +1,8 @@
 // The Redis store: the port over one connection. Every operation is one script (script.ts); what changes the lists over all
 // sessions goes through the index (session-index.ts).
 
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
 import type { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import {
@@ -8,6 +10,7 @@ import {
   type AppendOptions,
   type Blobs,
   type BranchRef,
+  ContentKeeper,
   checkAppend,
   copyDelete,
   type DeleteOptions,
@@ -23,7 +26,7 @@ import {
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
 import type { Connection, Runner } from "./connection.ts";
-import * as contents from "./content.ts";
+import { RedisContent } from "./content.ts";
 import type { RedisDurability } from "./durability.ts";
 import * as listing from "./listing.ts";
 import { LiveTexts } from "./live.ts";
@@ -49,12 +52,19 @@ export interface ServerStoreOptions {
   /** The number of the server's database. */
   readonly database: string;
   readonly pollMs: number;
+  readonly clock: Clock;
+  readonly blobs?: Blobs | undefined;
 }
+
+/** Redis keeps everything in memory, so larger content belongs elsewhere. */
+const largestContent = 64 * 1024 * 1024;
 
 export class ServerStore implements RedisStore {
   readonly kind = "redis";
+  readonly content: ContentKeeper;
   readonly durability: RedisDurability;
   readonly #redis: Connection;
+  readonly #clock: Clock;
   readonly #index: SessionIndex;
   readonly #news: News;
   readonly live: LiveTexts;
@@ -64,6 +74,9 @@ export class ServerStore implements RedisStore {
   constructor(redis: Connection, options: ServerStoreOptions) {
     const { handle, database, pollMs } = options;
     this.#redis = redis;
+    const table = new RedisContent((work) => this.#do(work), randomUUID);
+    this.content = new ContentKeeper(table, { newKey: randomUUID, blobs: options.blobs, largest: largestContent });
+    this.#clock = options.clock;
     this.durability = options.durability;
     this.#index = new SessionIndex(redis, handle);
     this.#news = new News(redis, pollMs);
@@ -93,6 +106,7 @@ export class ServerStore implements RedisStore {
   async deleteSession(sessionId: string) {
     const gone = await this.#change(sessionId, (redis) => sessions.deleteSession(redis, sessionId));
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+    await this.content.drain(sessionId);
   }
 
   async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
@@ -112,6 +126,7 @@ export class ServerStore implements RedisStore {
     const wanted = copyDelete(options);
     const gone = await this.#change(sessionId, (redis) => branches.deleteBranch(redis, ref, wanted));
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+    await this.content.drain(sessionId);
     return gone;
   }
 
@@ -160,19 +175,13 @@ export class ServerStore implements RedisStore {
     get: async (ref, at) => this.#do((redis) => segments.getSegment(redis, ref, at)),
   };
 
-  readonly blobs: Blobs = {
-    put: async (ref, blob) => this.#do((redis) => contents.putContent(redis, ref, blob)),
-    get: async (ref, contentId) => this.#do((redis) => contents.getContent(redis, ref, contentId)),
-    list: async (ref) => this.#do((redis) => contents.listContent(redis, ref)),
-    delete: async (ref, contentId) => this.#do((redis) => contents.deleteContent(redis, ref, contentId)),
-  };
-
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);
   }
 
   async maintain() {
-    return this.#do((redis) => maintain(redis, this.#index));
+    const report = await this.#do((redis) => maintain(redis, this.#index));
+    return { ...report, problems: [...report.problems, ...(await this.content.maintain(this.#clock.now()))] };
   }
 
   close(): Promise<void> {
@@ -184,7 +193,7 @@ export class ServerStore implements RedisStore {
     this.live.close();
     this.#news.close();
     await Promise.allSettled(this.#underWay);
-    // What the index still has to be told can also be found out by others, so a server that is away is not waited for.
+    // Others can find out what the index still lacks, so a server that is away is not waited for.
     this.#redis.hurry();
     await this.#index.close();
     this.#redis.close();

@@ -2,7 +2,9 @@
 // look again, and so is time: what is not heard, because the connection was away, is seen at the next look.
 //
 //   RedisWatch-1. A branch is looked at after its channel is listened to, or events in between would be missed.
-//   RedisWatch-2. Nothing here rejects: who can't look is woken, and the read that follows says what is wrong.
+//   RedisWatch-2. A look costs the same however many wait: it goes round the branches, a few at a time. When the connection was
+//       away and is back, all are looked at.
+//   RedisWatch-3. Nothing here rejects: who can't look is woken, and the read that follows says what is wrong.
 
 import { type BranchRef, Watchers } from "../../log/index.ts";
 import type { RedisClient } from "./client.ts";
@@ -11,15 +13,19 @@ import { newsChannel } from "./keys.ts";
 import { headOf } from "./log.ts";
 
 interface Channel {
+  readonly ref: BranchRef;
   waiting: number;
   /** Polls since the last waiter: the channel stays subscribed for a while, for a reader that comes back soon. */
   idleLooks: number;
 }
 
+const branchesPerLook = 256;
+
 export class News {
   readonly #redis: Connection;
   readonly #pollMs: number;
   readonly #watchers = new Watchers();
+  /** In the order in which they are looked at (RedisWatch-2). */
   readonly #channels = new Map<string, Channel>();
   #listener: RedisClient | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -45,7 +51,7 @@ export class News {
     const aborted = new Promise<true>((resolve) => over.signal.addEventListener("abort", () => resolve(true)));
     try {
       while (!this.#closed && !signal.aborted) {
-        // Asked for before the look, so that what is told during the look is not missed.
+        // Asked for before the look, so that a message during the look is not missed.
         const told = this.#watchers.wait(ref, over.signal);
         if (await Promise.race([this.#arrived(ref, after), aborted])) return;
         await told;
@@ -80,7 +86,7 @@ export class News {
       known.waiting += 1;
       return known;
     }
-    const channel = { waiting: 1, idleLooks: 0 };
+    const channel = { ref, waiting: 1, idleLooks: 0 };
     this.#channels.set(name, channel);
     this.#timer ??= setInterval(() => this.#look(), this.#pollMs).unref();
     const tell = () => this.#watchers.tell(ref);
@@ -98,10 +104,20 @@ export class News {
       this.#channels.delete(name);
       this.#listener?.unsubscribe(name).catch(() => {});
     }
-    this.#watchers.tellAll();
+    this.#goRound();
     if (this.#channels.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** RedisWatch-2. */
+  #goRound(): void {
+    const next = [...this.#channels].slice(0, branchesPerLook);
+    for (const [name, channel] of next) {
+      this.#channels.delete(name);
+      this.#channels.set(name, channel);
+      if (channel.waiting > 0) this.#watchers.tell(channel.ref);
+    }
   }
 
   /** A connection that listens can do nothing else. Its subscriptions wait for it, and come back with it. */

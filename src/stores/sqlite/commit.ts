@@ -21,7 +21,7 @@ import { checkVersion } from "./schema.ts";
 
 interface Waiting {
   readonly work: () => unknown;
-  readonly resolve: (value: never) => void;
+  resolve(value: unknown): void;
   readonly reject: (error: unknown) => void;
   readonly since: number;
 }
@@ -153,7 +153,7 @@ export class GroupCommit {
 /** Runs one write; its answer is given after the commit. Errors that are no refusal pass through (SqliteCommit-3). */
 function decide({ work, resolve, reject }: Waiting): () => void {
   try {
-    const value = work() as never;
+    const value = work();
     return () => resolve(value);
   } catch (error) {
     if (!BoughError.is(error)) throw error;

@@ -20,9 +20,13 @@ const faults: Readonly<Record<number, { name: string; fault: Fault }>> = {
 
 const constraint = 19;
 
+/** The package gives no code with an error in the middle of a result. */
+const uncoded: Readonly<Record<string, number>> = { "database disk image is malformed": 11, "disk I/O error": 10 };
+
 function lookUp(error: unknown) {
-  const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === "number" ? faults[code & 0xff] : undefined;
+  const { errcode, message } = (error ?? {}) as { errcode?: unknown; message?: unknown };
+  const code = typeof errcode === "number" ? errcode : uncoded[String(message)];
+  return code === undefined ? undefined : faults[code & 0xff];
 }
 
 /** Another connection holds what is needed; trying again can succeed. */

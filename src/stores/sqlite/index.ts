@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
-import type { Store } from "../../log/index.ts";
+import type { Blobs, Store } from "../../log/index.ts";
 import { isInMemory, openConnection } from "./open.ts";
 import { Place } from "./place.ts";
 import { SqliteStore } from "./store.ts";
@@ -10,6 +10,8 @@ export interface SqliteOptions {
   clock?: Clock;
   /** How long a write waits for other processes before it fails with `store_busy` (default 10,000). */
   busyTimeoutMs?: number;
+  /** Keeps the bytes of content elsewhere (default: in the file). */
+  blobs?: Blobs;
 }
 
 /**
@@ -17,8 +19,8 @@ export interface SqliteOptions {
  * survive process crashes and power loss.
  */
 export async function sqliteStore(path: string, options: SqliteOptions = {}): Promise<Store> {
-  const { clock = systemClock, busyTimeoutMs = 10_000 } = options;
+  const { clock = systemClock, busyTimeoutMs = 10_000, blobs } = options;
   const connection = await openConnection(path, busyTimeoutMs);
   const place = isInMemory(path) ? undefined : new Place(path);
-  return new SqliteStore(connection, { clock, busyTimeoutMs, place });
+  return new SqliteStore(connection, { clock, busyTimeoutMs, place, blobs });
 }

@@ -35,9 +35,19 @@ const orphans: readonly { what: string; where: string; table: string }[] = [
     where: "branch_no NOT IN (SELECT no FROM branches) OR content_no NOT IN (SELECT no FROM contents)",
   },
   {
+    what: "uploads without a session",
+    table: "uploads",
+    where: "session_no NOT IN (SELECT no FROM sessions)",
+  },
+  {
     what: "unreferenced contents",
     table: "contents",
     where: "session_no NOT IN (SELECT no FROM sessions) OR no NOT IN (SELECT content_no FROM content_refs)",
+  },
+  {
+    what: "chunks without content",
+    table: "chunks",
+    where: "key >> 24 NOT IN (SELECT no FROM contents UNION ALL SELECT no FROM uploads)",
   },
 ];
 
@@ -45,6 +55,8 @@ export interface MaintainOptions {
   readonly busyTimeoutMs: number;
   /** Whether this handle deleted something since the file was last written anew. */
   readonly traces: { areLeft: boolean };
+  /** Looks after uploads and bytes outside (log/content-keeper.ts). */
+  readonly content: () => Promise<StoreProblem[]>;
 }
 
 export async function maintain(
@@ -54,8 +66,9 @@ export async function maintain(
 ): Promise<MaintenanceReport> {
   const damage = integrityProblems(sql);
   if (damage.length > 0) return { ...countsIfReadable(sql), problems: damage };
-  const problems = [...sql.snapshot(() => gaps(sql))];
+  const problems = sql.snapshot(() => [...gaps(sql), ...incompleteContents(sql)]);
   if (!commits.broken) {
+    problems.push(...(await options.content()));
     if (sql.snapshot(() => hasOrphans(sql))) problems.push(...(await commits.run(() => removeOrphans(sql))));
     if (!(await rewrite(sql, options))) await giveSpaceBack(sql, commits);
     for (let tries = 1; !truncateLog(sql) && tries < truncateAttempts; tries++) await pause(tries);
@@ -111,6 +124,20 @@ function gaps(sql: Connection): StoreProblem[] {
     detail: `Has ${row.facts} facts of its own instead of ${row.base + 1} to ${row.head}, or its parent lacks the fork point.`,
     sessionId: text(row.session_id),
     branchId: text(row.branch_id),
+  }));
+}
+
+/** Content whose chunks are not all there. */
+function incompleteContents(sql: Connection): StoreProblem[] {
+  const rows = sql.all<{ session_id: string; id: string }>(
+    `SELECT s.id AS session_id, c.id FROM contents c JOIN sessions s ON s.no = c.session_no
+      WHERE c.place IS NULL AND c.size <> (
+        SELECT coalesce(sum(length(bytes)), 0) FROM chunks WHERE key >= c.no << 24 AND key < (c.no + 1) << 24)`,
+  );
+  return rows.map((row) => ({
+    code: "corrupt",
+    detail: `The bytes of content ${text(row.id)} are missing or incomplete.`,
+    sessionId: text(row.session_id),
   }));
 }
 

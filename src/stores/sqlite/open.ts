@@ -136,7 +136,7 @@ function createPrivately(path: string): void {
   }
 }
 
-/** Nothing when it can't be told: the file is in the middle of a checkpoint, and makes sense only together with its log. */
+/** Undefined if it is unknown: the file is in the middle of a checkpoint, and makes sense only together with its log. */
 function lookAt({ DatabaseSync }: Driver, path: string): { mark?: unknown; pageSize?: number } {
   let probe: Connection | undefined;
   try {

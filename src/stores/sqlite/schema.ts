@@ -107,6 +107,38 @@ export const migrations: readonly Migration[] = [
       WHERE json_extract(header, '$.turn') IS NOT NULL`,
     "CREATE INDEX branches_open ON branches (open_in, id) WHERE open_in IS NOT NULL",
   ],
+  [
+    // Bytes in chunks, under the number of their content or upload (upper bits) and their own (lower 24).
+    "CREATE TABLE chunks (key INTEGER PRIMARY KEY, bytes BLOB NOT NULL)",
+    `WITH RECURSIVE piece (no, n, size) AS (
+      SELECT no, 0, length(bytes) FROM contents WHERE length(bytes) > 0
+      UNION ALL
+      SELECT no, n + 1, size FROM piece WHERE (n + 1) * 262144 < size
+    ) INSERT INTO chunks (key, bytes)
+      SELECT (piece.no << 24) | n, substr(bytes, n * 262144 + 1, 262144) FROM piece JOIN contents ON contents.no = piece.no`,
+    "ALTER TABLE contents ADD COLUMN size INTEGER NOT NULL DEFAULT 0",
+    "UPDATE contents SET size = length(bytes)",
+    "ALTER TABLE contents DROP COLUMN bytes",
+    // Where the bytes are, if they are kept outside.
+    "ALTER TABLE contents ADD COLUMN place TEXT",
+    "CREATE INDEX contents_outside ON contents (no) WHERE place IS NOT NULL",
+    "ALTER TABLE content_refs ADD COLUMN seq INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE content_refs ADD COLUMN info TEXT NOT NULL DEFAULT '{}'",
+    // AUTOINCREMENT, from the newest content on: an upload's number becomes that of its content.
+    `CREATE TABLE uploads (
+      no INTEGER PRIMARY KEY AUTOINCREMENT,
+      session_no INTEGER NOT NULL,
+      touched_at INTEGER NOT NULL,
+      place TEXT
+    )`,
+    "INSERT INTO sqlite_sequence (name, seq) SELECT 'uploads', coalesce(max(no), 0) FROM contents",
+    "CREATE TABLE freed (place TEXT PRIMARY KEY, session_id TEXT NOT NULL) WITHOUT ROWID",
+    `CREATE TRIGGER content_deleted AFTER DELETE ON contents BEGIN
+      DELETE FROM chunks WHERE key >= OLD.no << 24 AND key < (OLD.no + 1) << 24;
+      INSERT INTO freed (place, session_id)
+        SELECT OLD.place, id FROM sessions WHERE no = OLD.session_no AND OLD.place IS NOT NULL;
+    END`,
+  ],
 ];
 
 export const newestVersion = migrations.length;

@@ -7,7 +7,7 @@ import { checkDistinct, refuse, type SessionRecord } from "../../log/index.ts";
 import { stepSql, touchSession } from "./activity.ts";
 import { type BranchInput, eraseBranchesOf, insertBranch } from "./branches.ts";
 import { type Connection, text } from "./connection.ts";
-import { dropUnusedContents } from "./content.ts";
+import { cancelUploadsOf, dropUnusedContents } from "./content.ts";
 import { decodeObject } from "./json.ts";
 
 export interface SessionRow {
@@ -122,6 +122,7 @@ export function deleteSession(sql: Connection, sessionId: string, now: number): 
   const { metadata } = toRecord(row);
   const branchIds = eraseBranchesOf(sql, sessionId, row.no, now);
   dropUnusedContents(sql, row.no);
+  cancelUploadsOf(sql, row.no);
   writeTerms(sql, row.no, metadata, {});
   sql.run("DELETE FROM sessions WHERE no = ?", row.no);
   return branchIds;

@@ -1,6 +1,7 @@
 // The SQLite store: the port over one connection. Reads run at once, each in one snapshot; writes go through the group
 // commit. Every decision is read in the transaction of its write, so several processes can use one file.
 
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { copyJson, type JsonObject } from "../../base/json.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type AppendOptions,
   type Blobs,
   type BranchRef,
+  ContentKeeper,
   copyDelete,
   copyOptions,
   type DeleteOptions,
@@ -19,13 +21,14 @@ import {
   type SegmentCache,
   type SessionQuery,
   type Store,
+  type StoreProblem,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import { nextTurn, whenFree } from "./busy.ts";
 import * as checkpoints from "./checkpoints.ts";
 import { GroupCommit } from "./commit.ts";
 import type { Connection } from "./connection.ts";
-import * as contents from "./content.ts";
+import { SqliteContent } from "./content.ts";
 import { explain } from "./faults.ts";
 import { listSessions } from "./listing.ts";
 import * as log from "./log.ts";
@@ -41,8 +44,38 @@ import { News } from "./watch.ts";
 // one that the loop waits for) would be committed.
 const readsPerTurn = 16;
 
+export interface SqliteStoreOptions {
+  readonly clock: Clock;
+  readonly busyTimeoutMs: number;
+  readonly place?: Place | undefined;
+  readonly blobs?: Blobs | undefined;
+}
+
+/** Remembers that deleted bytes leave traces in the file. */
+class TracedContent extends ContentKeeper {
+  readonly #traces: { areLeft: boolean };
+
+  constructor(table: SqliteContent, traces: { areLeft: boolean }, blobs: Blobs | undefined) {
+    super(table, { newKey: () => randomUUID(), blobs });
+    this.#traces = traces;
+  }
+
+  override async delete(ref: BranchRef, contentId: string): Promise<boolean> {
+    const isDeleted = await super.delete(ref, contentId);
+    if (isDeleted) this.#traces.areLeft = true;
+    return isDeleted;
+  }
+
+  override async maintain(now: number): Promise<StoreProblem[]> {
+    const problems = await super.maintain(now);
+    if (problems.length > 0) this.#traces.areLeft = true;
+    return problems;
+  }
+}
+
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
+  readonly content: ContentKeeper;
   readonly #sql: Connection;
   readonly #clock: Clock;
   readonly #busyTimeoutMs: number;
@@ -53,7 +86,9 @@ export class SqliteStore implements Store {
   readonly #traces = { areLeft: false };
   #closing: Promise<void> | undefined;
 
-  constructor(connection: Connection, options: { clock: Clock; busyTimeoutMs: number; place?: Place | undefined }) {
+  constructor(connection: Connection, options: SqliteStoreOptions) {
+    const content = new SqliteContent({ read: (work) => this.#read(work), write: (work) => this.#write(work) });
+    this.content = new TracedContent(content, this.#traces, options.blobs);
     this.#sql = connection;
     this.#clock = options.clock;
     this.#busyTimeoutMs = options.busyTimeoutMs;
@@ -91,6 +126,7 @@ export class SqliteStore implements Store {
     const gone = await this.#write((sql, now) => sessions.deleteSession(sql, sessionId, now));
     this.#traces.areLeft = true;
     for (const branchId of gone) this.#news.tell({ sessionId, branchId });
+    await this.content.drain(sessionId);
   }
 
   async createBranch(sessionId: string, branch: NewBranch & { parent?: { branchId: string; seq: number } }) {
@@ -111,6 +147,7 @@ export class SqliteStore implements Store {
     const gone = await this.#write((sql, now) => branches.deleteBranch(sql, ref, wanted, now));
     this.#traces.areLeft = true;
     for (const branchId of gone) this.#news.tell({ sessionId: ref.sessionId, branchId });
+    await this.content.drain(ref.sessionId);
     return gone;
   }
 
@@ -177,28 +214,14 @@ export class SqliteStore implements Store {
     get: async (ref, at) => this.#read((sql) => segments.getSegment(sql, ref, at)),
   };
 
-  readonly blobs: Blobs = {
-    put: async (ref, blob) => {
-      // Not slice(): that of a Buffer shares its memory.
-      const own = { ...blob, bytes: new Uint8Array(blob.bytes) };
-      return this.#write((sql, now) => contents.putContent(sql, ref, own, now));
-    },
-    get: async (ref, contentId) => this.#read((sql) => contents.getContent(sql, ref, contentId)),
-    list: async (ref) => this.#read((sql) => contents.listContent(sql, ref)),
-    delete: async (ref, contentId) => {
-      const isDeleted = await this.#write((sql) => contents.deleteContent(sql, ref, contentId));
-      if (isDeleted) this.#traces.areLeft = true;
-      return isDeleted;
-    },
-  };
-
   watch(ref: BranchRef, after: number, signal: AbortSignal) {
     return this.#news.of(ref, after, signal);
   }
 
   async maintain() {
     this.#checkOpen();
-    const options = { busyTimeoutMs: this.#busyTimeoutMs, traces: this.#traces };
+    const content = () => this.content.maintain(this.#clock.now());
+    const options = { busyTimeoutMs: this.#busyTimeoutMs, traces: this.#traces, content };
     const maintenance = maintain(this.#sql, this.#commits, options);
     this.#underWay.add(maintenance);
     try {

@@ -7,7 +7,7 @@ export function closeCases(contract: Contract): void {
     contract.test("every later call is refused", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 1) });
       await store.close();
-      const { id, ...content } = contentOf("x");
+      const { id } = contentOf("x");
       const branch = { id: "b", header: {}, events: [] };
       const calls: (() => Promise<unknown>)[] = [
         () => store.createSession({ id: "t", metadata: {}, state: {}, branch }),
@@ -32,19 +32,24 @@ export function closeCases(contract: Contract): void {
         () => store.deleteCheckpoints(main, ["c"]),
         () => store.maintain(),
       ];
-      const { segments, blobs } = store;
+      const { segments, content: kept } = store;
       if (segments) {
         calls.push(
           () => segments.save(main, { to: 1, lines: ["x"] }),
           () => segments.get(main, 1),
         );
       }
-      if (blobs) {
+      if (kept) {
         calls.push(
-          () => blobs.put(main, { id, ...content }),
-          () => blobs.get(main, id),
-          () => blobs.list(main),
-          () => blobs.delete(main, id),
+          () => kept.write(main),
+          () => kept.get(main, id),
+          () => kept.list(main),
+          () => kept.update(main, id, {}),
+          () => kept.delete(main, id),
+          () => kept.usage("s"),
+          async () => {
+            for await (const _ of kept.read(main, id)) expect.fail("a closed store gave bytes");
+          },
         );
       }
       for (const call of calls) await refused(call(), "store_closed", {});

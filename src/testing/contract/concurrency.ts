@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { BoughError, type ErrorCode } from "../../base/errors.ts";
 import type { BranchRef, Store } from "../../log/store.ts";
 import { readAll } from "../check-log.ts";
+import { putBytes } from "../content.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, range, settle, turn } from "./kit.ts";
 
 export function concurrencyCases(contract: Contract): void {
@@ -156,7 +157,7 @@ export function concurrencyCases(contract: Contract): void {
           store.read(fork),
           claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 1 }),
           store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} }),
-          store.blobs?.put(fork, contentOf("content")) ?? store.read(fork),
+          store.content ? putBytes(store, fork, contentOf("content")) : store.read(fork),
           givenFork(store, fork, `child${round}`, 1),
         ];
         await settle<unknown>([forking, ...asked], "branch_not_found");
@@ -172,7 +173,7 @@ export function concurrencyCases(contract: Contract): void {
         const asked = [
           store.append(main, facts("f", 2)),
           store.read(main),
-          store.blobs?.list(main) ?? store.read(main),
+          store.content?.list(main) ?? store.read(main),
         ];
         const updating = store.updateSession(main.sessionId, { metadata: { k: 1 } }).catch(allow("session_not_found"));
         await settle<unknown>([creating, updating, ...asked], "branch_not_found");

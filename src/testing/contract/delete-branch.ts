@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { readAll } from "../check-log.ts";
+import { getBytes, putBytes } from "../content.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused, stored } from "./kit.ts";
 
 export function deleteBranchCases(contract: Contract): void {
@@ -10,7 +11,7 @@ export function deleteBranchCases(contract: Contract): void {
       const fork = await givenFork(store, main, "fork", 1, facts("f", 3));
       await store.append(fork, facts("g", 1), { header: { name: "F" } });
       const content = contentOf("of the fork");
-      await store.blobs?.put(fork, content);
+      if (store.content) await putBytes(store, fork, content);
       await store.saveCheckpoint(fork, { id: "c", seq: 1, data: {} });
       await store.segments?.save(fork, { to: 4, lines: ["segment"] });
       await claimSlot(store, fork, { runId: "r", owner: "o", leaseMs: 10 });
@@ -26,8 +27,8 @@ export function deleteBranchCases(contract: Contract): void {
       expect(await readAll(store, fork)).toEqual(stored(facts("e", 1)));
       expect(await store.listCheckpoints(fork)).toEqual([]);
       expect(await store.segments?.get(fork, 100)).toBeUndefined();
-      expect((await store.blobs?.list(fork)) ?? []).toEqual([]);
-      expect(await store.blobs?.get(fork, content.id)).toBeUndefined();
+      expect((await store.content?.list(fork)) ?? []).toEqual([]);
+      if (store.content) expect(await getBytes(store, fork, content.id)).toBeUndefined();
       expect(await store.append(fork, facts("f", 3))).toEqual({ first: 2, last: 4 });
     });
 

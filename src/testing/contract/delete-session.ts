@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { getBytes, putBytes } from "../content.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
 
 export function deleteSessionCases(contract: Contract): void {
@@ -11,7 +12,7 @@ export function deleteSessionCases(contract: Contract): void {
       for (const ref of [main, fork]) {
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
         await store.segments?.save(ref, { to: 3, lines: ["segment"] });
-        await store.blobs?.put(ref, bytes);
+        if (store.content) await putBytes(store, ref, bytes);
         await claimSlot(store, ref, { runId: "r", owner: "o", leaseMs: 10 });
       }
       clock.advance(10);
@@ -31,8 +32,8 @@ export function deleteSessionCases(contract: Contract): void {
         expect(await store.read(ref)).toEqual([]);
         expect(await store.listCheckpoints(ref)).toEqual([]);
         expect(await store.segments?.get(ref, 100)).toBeUndefined();
-        expect((await store.blobs?.list(ref)) ?? []).toEqual([]);
-        expect(await store.blobs?.get(ref, bytes.id)).toBeUndefined();
+        expect((await store.content?.list(ref)) ?? []).toEqual([]);
+        if (store.content) expect(await getBytes(store, ref, bytes.id)).toBeUndefined();
       }
       expect(await store.append(main, facts("e", 4))).toEqual({ first: 1, last: 4 });
     });
@@ -40,11 +41,11 @@ export function deleteSessionCases(contract: Contract): void {
     contract.test("other sessions keep what they have", async ({ store }) => {
       const other = await givenSession(store, { id: "other", events: facts("e", 2) });
       const content = contentOf("the same bytes in both");
-      await store.blobs?.put(other, content);
+      if (store.content) await putBytes(store, other, content);
       const doomed = await givenSession(store, { id: "doomed", events: facts("e", 2) });
-      await store.blobs?.put(doomed, content);
+      if (store.content) await putBytes(store, doomed, content);
       await store.deleteSession("doomed");
-      if (store.blobs) expect((await store.blobs.get(other, content.id))!.bytes).toEqual(content.bytes);
+      if (store.content) expect((await getBytes(store, other, content.id))!.bytes).toEqual(content.bytes);
       expect(await store.read(other)).toHaveLength(2);
     });
 

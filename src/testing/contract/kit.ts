@@ -21,7 +21,7 @@ export interface StoreUnderTest {
 }
 
 /** The parts of the port that a store may leave out (log/store.ts). */
-export const optionalParts = ["segments", "blobs", "live"] as const;
+export const optionalParts = ["segments", "content", "live"] as const;
 
 export type Ability = "reopen" | "secondHandle" | (typeof optionalParts)[number];
 

@@ -21,6 +21,19 @@ export function listOpenCases(contract: Contract): void {
       expect(await open(store)).toEqual(["s/main"]);
     });
 
+    contract.test("so is one on which inputs wait, from the first of them to the last", async ({ store }) => {
+      const main = await givenSession(store);
+      await patch(store, main, "a", { queued: 1 });
+      expect(await open(store)).toEqual(["s/main"]);
+      await patch(store, main, "b", { queued: 2, turn: "t" });
+      await patch(store, main, "c", { turn: null });
+      expect(await open(store)).toEqual(["s/main"]);
+      await patch(store, main, "d", { queued: null });
+      expect(await open(store)).toEqual([]);
+      await store.createBranch("s", { id: "waiting", header: { queued: 1 }, events: [] });
+      expect(await open(store)).toEqual(["s/waiting"]);
+    });
+
     contract.test("the records are those getBranch gives, however the run slot stands", async ({ store, clock }) => {
       const main = await givenSession(store);
       const fork = await givenFork(store, main, "fork", 0);

@@ -1,7 +1,8 @@
 import { describe, expect } from "vitest";
 import type { SessionQuery, Store } from "../../log/store.ts";
 import { listAllSessions, listPages } from "../check-log.ts";
-import { type Contract, claimSlot, facts, givenFork, givenSession, range, refused } from "./kit.ts";
+import { putBytes } from "../content.ts";
+import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, range, refused } from "./kit.ts";
 
 export function listSessionsCases(contract: Contract): void {
   describe("listSessions", () => {
@@ -46,8 +47,8 @@ export function listSessionsCases(contract: Contract): void {
         await store.saveCheckpoint(ref, { id: "c", seq: 1, data: {} });
         await store.deleteCheckpoints(ref, ["c"]);
         await store.segments?.save(ref, { to: 2, lines: ["x"] });
-        await store.blobs?.put(ref, { id: "0".repeat(64), bytes: new Uint8Array(1), mediaType: "x/y" });
-        await store.blobs?.delete(ref, "0".repeat(64));
+        if (store.content) await putBytes(store, ref, contentOf("x"));
+        await store.content?.delete(ref, contentOf("x").id);
         await store.append(ref, facts("e", 2), { header: { late: true } });
         await store.read(ref);
         expect(await store.getSession("s")).toEqual(session);

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { putBytes } from "../content.ts";
 import { snapshotStore } from "../snapshot.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession } from "./kit.ts";
 
@@ -13,7 +14,7 @@ export function maintainCases(contract: Contract): void {
       const main = await givenSession(store, { id: "one", events: facts("e", 4) });
       await givenFork(store, main, "fork", 3, facts("f", 2));
       const other = await givenSession(store, { id: "two", events: facts("e", 1) });
-      await store.blobs?.put(main, contentOf("content"));
+      if (store.content) await putBytes(store, main, contentOf("content"));
       await store.saveCheckpoint(main, { id: "c", seq: 2, data: {} });
       await store.segments?.save(main, { to: 4, lines: ["segment"] });
       await claimSlot(store, other, { runId: "r", owner: "o", leaseMs: 10 });
@@ -26,7 +27,7 @@ export function maintainCases(contract: Contract): void {
     contract.test("what was deleted is not counted", async ({ store }) => {
       const main = await givenSession(store, { events: facts("e", 2) });
       const fork = await givenFork(store, main, "fork", 1, facts("f", 3));
-      await store.blobs?.put(fork, contentOf("content"));
+      if (store.content) await putBytes(store, fork, contentOf("content"));
       await store.deleteBranch(fork);
       await givenSession(store, { id: "other", events: facts("e", 2) });
       await store.deleteSession("other");

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import type { BranchRef, Store } from "../../log/store.ts";
 import type { ManualClock } from "../clock.ts";
+import { putBytes } from "../content.ts";
 import { snapshotStore } from "../snapshot.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, refused } from "./kit.ts";
 
@@ -80,7 +81,7 @@ export function reopenCases(contract: Contract): void {
       const again = await reopen();
       expect(await snapshotStore(again)).toEqual(before);
       await givenFork(again, main, "fork", 1);
-      expect(await again.blobs?.list(fork)).toEqual(await again.blobs?.list(main));
+      expect((await again.content?.list(fork)) ?? []).toEqual([]);
       expect(await again.listCheckpoints(fork)).toEqual([]);
       expect(await again.maintain()).toMatchObject({ sessions: 1, branches: 2, problems: [] });
     });
@@ -113,10 +114,10 @@ async function givenWorld(store: Store, clock: ManualClock): Promise<{ main: Bra
     await store.saveCheckpoint(ref, { id: "three", seq: 0, data: {} });
     await store.deleteCheckpoints(ref, ["two"]);
     await store.segments?.save(ref, { to: 4, lines: [`segment of ${ref.branchId}`] });
-    await store.blobs?.put(ref, { ...contentOf(`of ${ref.branchId}`), name: "n" });
+    if (store.content) await putBytes(store, ref, { ...contentOf(`of ${ref.branchId}`), name: "n" });
     clock.advance(1);
   }
-  await store.blobs?.put(fork, contentOf("of main"));
+  if (store.content) await putBytes(store, fork, contentOf("of main"));
   await claimSlot(store, main, { runId: "r", owner: "o", leaseMs: 1000 });
   clock.advance(2);
   const other = await givenSession(store, { id: "other", branchId: "b", events: facts("e", 1) });

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { readAll } from "../check-log.ts";
+import { putBytes } from "../content.ts";
 import { snapshotStore } from "../snapshot.ts";
 import {
   type Contract,
@@ -27,7 +28,7 @@ export function secondHandleCases(contract: Contract): void {
       expect((await other.listSessions({ metadata: { k: "x" } })).sessions).toHaveLength(1);
       const fork = await givenFork(other, main, "fork", 2);
       await store.append(fork, facts("g", 1), { expectedSeq: 2 });
-      await other.blobs?.put(fork, contentOf("x"));
+      if (other.content) await putBytes(other, fork, contentOf("x"));
       await store.saveCheckpoint(fork, { id: "c", seq: 3, data: {} });
       await claimSlot(other, fork, { runId: "r", owner: "o", leaseMs: 10 });
       expect(await snapshotStore(other)).toEqual(await snapshotStore(store));

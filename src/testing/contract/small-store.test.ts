@@ -14,7 +14,7 @@ function smallStore(options: Parameters<typeof memoryStore>[0] = {}): Store {
   const store = memoryStore(options);
   return new Proxy(store, {
     get(target, name) {
-      if (name === "segments" || name === "blobs" || name === "live") return undefined;
+      if (name === "segments" || name === "content" || name === "live") return undefined;
       const value = Reflect.get(target, name);
       return typeof value === "function" ? value.bind(target) : value;
     },
@@ -26,7 +26,7 @@ describeStore("small", {
     const store = smallStore(options);
     return { store, dispose: () => store.close() };
   },
-  lacks: { reopen: small, secondHandle: small, segments: small, blobs: small, live: small },
+  lacks: { reopen: small, secondHandle: small, segments: small, content: small, live: small },
 });
 
 describe("sessions on a small store", () => {

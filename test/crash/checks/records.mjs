@@ -65,7 +65,7 @@ function checkWholly(life, removal, there, say) {
   }
 }
 
-/** A branch sees its own content and its ancestors'. */
+/** A branch sees its own content, and its ancestors' from before the fork. */
 export function checkContent(branch, report) {
   const say = (kind, text) => report(kind, `${branch.life.name}: content ${text}`);
   const there = new Map(branch.shown.contents.map((content) => [content.record.id, content]));
@@ -73,7 +73,8 @@ export function checkContent(branch, report) {
   const may = new Set();
   for (let each = branch; each; each = each.parent) {
     for (const [id, fate] of fates(each.life)) {
-      if (fate === "must") must.add(id);
+      // Whether an ancestor's was put before the fork is not told.
+      if (fate === "must" && each === branch) must.add(id);
       if (fate !== "gone") may.add(id);
     }
   }

@@ -91,7 +91,7 @@ export const sqliteDamages: Record<string, Damaged> = {
     seen: /^lost: s\/main: content [0-9a-f]+ was acknowledged/,
   },
   "content with other bytes": {
-    damage: sql("UPDATE contents SET bytes = x'00'"),
+    damage: sql("UPDATE chunks SET bytes = zeroblob(length(bytes))"),
     seen: /^(wrong|broken): .*(other bytes|damaged)/,
   },
   "an activity that was forgotten": {

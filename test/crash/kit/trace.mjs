@@ -43,18 +43,20 @@ const writes = {
   saveCheckpoint: { intent: (ref, { id, seq, data }) => ({ ...refOf(ref), id, seq, data }) },
   deleteCheckpoints: { intent: (ref, ids) => ({ ...refOf(ref), ids }) },
   saveSegment: { intent: (ref, { to, lines }) => ({ ...refOf(ref), to, hash: hashOf(lines.join("\n")) }) },
-  putContent: {
-    intent: (ref, { id, bytes, mediaType, name }) => ({ ...refOf(ref), id, size: bytes.length, mediaType, name }),
-  },
+  putContent: { intent: (ref, { id, size, mediaType, name }) => ({ ...refOf(ref), id, size, mediaType, name }) },
   deleteContent: { intent: (ref, id) => ({ ...refOf(ref), id }) },
 };
 
 /** The store with every write told to `emit`; `isReused` tells the ids that are created more than once. */
 export function traced(store, { emit, clock, isReused }) {
   const underWay = new UnderWay();
-  const { segments, blobs } = store;
+  const { segments, content } = store;
   /** Writes that a part of the store does. */
-  const parts = { saveSegment: segments?.save, putContent: blobs?.put, deleteContent: blobs?.delete };
+  const parts = {
+    saveSegment: segments?.save,
+    putContent: (_ref, row, writer) => writer.commit(row),
+    deleteContent: (ref, id) => content.delete(ref, id),
+  };
   let count = 0;
 
   async function write(name, args) {
@@ -83,7 +85,7 @@ export function traced(store, { emit, clock, isReused }) {
       write(name, args);
   const tracedParts = {
     segments: segments && { ...segments, save: told("saveSegment") },
-    blobs: blobs && { ...blobs, put: told("putContent"), delete: told("deleteContent") },
+    content: content && tracedContent(content, write),
   };
   return new Proxy(store, {
     get(target, name) {
@@ -92,6 +94,30 @@ export function traced(store, { emit, clock, isReused }) {
       const value = target[name];
       return typeof value === "function" ? value.bind(target) : value;
     },
+  });
+}
+
+/** An upload is told when it is committed: nothing of it shows before. */
+function tracedContent(content, write) {
+  const tracedWriter = (ref, writer) => {
+    let finished;
+    return {
+      add: (chunk) => writer.add(chunk),
+      finish: async () => {
+        finished = await writer.finish();
+        return finished;
+      },
+      commit: (row) => write("putContent", [ref, { ...finished, ...row }, writer]),
+      abort: () => writer.abort(),
+    };
+  };
+  const changed = {
+    write: async (ref) => tracedWriter(ref, await content.write(ref)),
+    delete: (ref, id) => write("deleteContent", [ref, id]),
+  };
+  return new Proxy(content, {
+    get: (target, name) =>
+      changed[name] ?? (typeof target[name] === "function" ? target[name].bind(target) : target[name]),
   });
 }
 

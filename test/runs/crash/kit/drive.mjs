@@ -7,7 +7,7 @@ const sessionId = "s";
 export const ref = { sessionId, branchId: "main" };
 
 /**
- * Plays to the end on an open store, which stays open. `onAcked(callIds)` is told which calls have their results when it
+ * Plays to the end on an open store, which stays open. `onAcked(keys)` is told which calls have their results when it
  * begins; `answer(interaction)` is asked for every answer. `recovers` takes an open turn up with recover() instead of run().
  */
 export async function drive({ store, play, effects, life, answer, onAcked, recovers = false }) {
@@ -28,19 +28,27 @@ export async function prepare(store) {
 }
 
 async function ackedCalls(store) {
-  const events = await store.read(ref, { limit: 100_000 });
-  return events
-    .map(({ data }) => JSON.parse(data))
-    .flatMap((fact) => (fact.type === "tool.returned" ? fact.callId : []));
+  const keys = [];
+  for (const { branchId } of await store.listBranches(sessionId)) {
+    const events = await store.read({ sessionId, branchId }, { limit: 100_000 });
+    const facts = events.map(({ data }) => JSON.parse(data));
+    const parts = facts.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+    const returned = new Set(facts.flatMap((fact) => (fact.type === "tool.returned" ? fact.callId : [])));
+    for (const { type, toolCallId, input } of parts) {
+      if (type === "tool-call" && returned.has(toolCallId)) keys.push(input.key);
+    }
+  }
+  return keys;
 }
 
 /** What waits for an answer gets it first, since a run that takes a turn up doesn't show questions again. */
 async function takeUp(agent, { answer, recovers }) {
-  const [left] = await agent.recover({ resume: false });
+  const isMain = ({ branchId }) => branchId === ref.branchId;
+  const left = (await agent.recover({ resume: false })).find(isMain);
   for (const interaction of left.waitingFor) {
     await agent.answer(ref, interaction.id, await answer(interaction));
   }
-  const [recovered] = recovers ? await agent.recover() : [{ run: agent.run(undefined, ref) }];
+  const recovered = recovers ? (await agent.recover()).find(isMain) : { run: agent.run(undefined, ref) };
   await follow(recovered.run, answer);
 }
 

@@ -2,15 +2,20 @@
 // the prompt alone, and a tool's result on its call alone, so a play has one outcome, however often it is cut off.
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { createAgent, subagent } from "bough";
 import { scriptedModel } from "bough/scripted";
 
-/** Tools in parallel, of every effect, with and without a permission, with one that fails; and two that only read. */
+/**
+ * Tools in parallel, of every effect, with and without a permission, with one that fails; two that only read; and a child that
+ * asks.
+ */
 export const fixedPlay = [
   {
     batches: [
       [{ tool: "look" }, { tool: "pay" }, { tool: "note", ms: 1 }],
       [{ tool: "send" }, { tool: "book", ms: 1 }, { tool: "fail" }],
       [{ tool: "look" }, { tool: "look", ms: 1 }],
+      [{ tool: "delegate" }, { tool: "note" }],
     ],
     answer: "All of it is done.",
   },
@@ -18,7 +23,7 @@ export const fixedPlay = [
 
 /** A few turns of anything. */
 export function randomPlay(random) {
-  const names = ["look", "look", "note", "note", "pay", "book", "send", "guard", "fail"];
+  const names = ["look", "look", "note", "note", "pay", "book", "send", "guard", "fail", "delegate"];
   return Array.from({ length: 1 + random.int(3) }, (_, turn) => {
     // One call in a turn may fail: a run that is cut off counts errors anew, and a row of them ends a turn.
     let mayFail = true;
@@ -51,6 +56,35 @@ export function modelOf(play) {
   });
 }
 
+/** The child behind a call of `delegate`: two effects of its own, one of which has to be allowed, then its answer. */
+function childOf(tools) {
+  const model = scriptedModel((prompt) => {
+    const asked = prompt.findLastIndex(({ role }) => role === "user");
+    const { key } = JSON.parse(prompt[asked].content[0].text);
+    if (prompt.slice(asked).some(({ role }) => role === "assistant")) return resultOf({ key });
+    return {
+      calls: [
+        { name: "note", input: { key: `${key}.a`, ms: 1 } },
+        { name: "send", input: { key: `${key}.b`, ms: 0 } },
+      ],
+    };
+  });
+  return createAgent({ name: "child", model, tools: { note: tools.note, send: tools.send } });
+}
+
+/** The keys of the effects that a play has. */
+export function effectsOf(play) {
+  const placed = play.flatMap(({ batches }, turn) =>
+    batches.flatMap((batch, i) => batch.map(({ tool }, n) => ({ tool, key: `${turn}.${i}.${n}` }))),
+  );
+  return placed.flatMap(({ tool, key }) => (tool === "delegate" ? [`${key}.a`, `${key}.b`] : [key]));
+}
+
+/** How many children a play has. */
+export function childrenOf(play) {
+  return play.flatMap(({ batches }) => batches.flat()).filter(({ tool }) => tool === "delegate").length;
+}
+
 /** What a call gives back. */
 function resultOf({ key }) {
   return `done ${key}`;
@@ -77,7 +111,7 @@ export function toolsOf({ effects, life }) {
     await execute(given, context);
     throw new Error(`No ${given.key}.`);
   };
-  return {
+  const tools = {
     look: { input, execute, effect: "read" },
     note: { input, execute },
     fail: { input, execute: fail },
@@ -86,6 +120,12 @@ export function toolsOf({ effects, life }) {
     send: { input, execute, effect: "once", permission: true },
     guard: { input, execute, permission: true },
   };
+  const delegate = subagent(childOf(tools), {
+    description: "Delegates.",
+    input: { jsonSchema: input },
+    permission: false,
+  });
+  return { ...tools, delegate };
 }
 
 function appendLine(path, line) {

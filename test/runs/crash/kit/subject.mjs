@@ -9,7 +9,7 @@ import { memoryStore } from "bough/stores/memory";
 import { checkLogs } from "bough/testing";
 import { closeStore, HostClock, openStoreAt } from "../../../crash/kit/stores.mjs";
 import { drive, prepare, ref } from "./drive.mjs";
-import { knownOutput, modelOf, readLines, toolsOf } from "./play.mjs";
+import { childrenOf, effectsOf, knownOutput, modelOf, readLines, toolsOf } from "./play.mjs";
 
 const agentFile = fileURLToPath(new URL("../agent.mjs", import.meta.url));
 
@@ -28,7 +28,7 @@ export async function makeStore(name, path) {
 
 export class Subject {
   #lives = 0;
-  /** Calls that had their results when a life began, by life. */
+  /** Keys of the calls that had their results when a life began, by life. */
   #acked = new Map();
   /** The answer of every interaction, and what it was about. */
   #answers = new Map();
@@ -87,14 +87,16 @@ export class Subject {
     }
   }
 
-  #answer({ id, request, callId }) {
+  /** A child's question is asked on its parent, too; an answer is one for both. */
+  #answer({ id, request }) {
     const known = this.#answers.get(id);
     if (known) return known.given;
     const isAgain = request.again === true;
-    const hasRun = readLines(this.effects).some((effect) => effect.callId === callId);
+    const { key } = request.input;
+    const hasRun = readLines(this.effects).some((effect) => effect.key === key);
     const given =
       isAgain && hasRun && this.settles ? { approved: false, output: knownOutput(request) } : { approved: true };
-    this.#answers.set(id, { callId, isAgain, given });
+    this.#answers.set(id, { key, isAgain, given });
     return given;
   }
 
@@ -107,6 +109,7 @@ export class Subject {
     if (!isDeepStrictEqual(told, expected)) {
       problems.push(`it came to another end: ${JSON.stringify(told)} instead of ${JSON.stringify(expected)}`);
     }
+    problems.push(...(await this.#checkChildren(agent)));
     const left = await agent.recover({ resume: false });
     if (left.length > 0) problems.push(`there is still something to resume: ${JSON.stringify(left)}`);
     const code = await agent.run(undefined, ref).result.then(
@@ -123,22 +126,42 @@ export class Subject {
     const problems = [];
     const times = new Map();
     for (const effect of readLines(this.effects)) {
-      const { callId, life } = effect;
+      const { key, life } = effect;
       const told = JSON.stringify(effect);
-      if (this.#acked.get(life)?.includes(callId)) problems.push(`ran after its result was acknowledged: ${told}`);
-      if (times.get(callId)?.at(-1)?.life === life) problems.push(`ran twice in one life: ${told}`);
-      times.set(callId, [...(times.get(callId) ?? []), effect]);
+      if (this.#acked.get(life)?.includes(key)) problems.push(`ran after its result was acknowledged: ${told}`);
+      if (times.get(key)?.at(-1)?.life === life) problems.push(`ran twice in one life: ${told}`);
+      times.set(key, [...(times.get(key) ?? []), effect]);
     }
-    for (const [callId, runs] of times) {
+    for (const [key, runs] of times) {
       const { tool } = runs[0];
-      const said = [...this.#answers.values()].filter((each) => each.callId === callId && each.isAgain);
+      const said = [...this.#answers.values()].filter((each) => each.key === key && each.isAgain);
       const allowed = 1 + said.filter(({ given }) => given.approved).length;
       if (["pay", "send", "book"].includes(tool) && runs.length > allowed) {
         problems.push(`${tool} ran ${runs.length} times, allowed were ${allowed}: ${JSON.stringify(runs)}`);
       }
     }
-    const wanted = this.play.flatMap(({ batches }) => batches).flat().length;
-    if (times.size !== wanted) problems.push(`${times.size} calls had an effect, asked for were ${wanted}`);
+    const wanted = effectsOf(this.play);
+    if (times.size !== wanted.length)
+      problems.push(`${times.size} calls had an effect, asked for were ${wanted.length}`);
+    return problems;
+  }
+
+  /** Each call has one child, whose one turn came to its end. */
+  async #checkChildren(agent) {
+    const branches = await agent.listBranches(ref.sessionId, { visibility: "all" });
+    const hidden = branches.filter(({ visibility }) => visibility === "hidden");
+    const problems = [];
+    const wanted = childrenOf(this.play);
+    if (hidden.length !== wanted) problems.push(`there are ${hidden.length} children, asked for were ${wanted}`);
+    for (const { id, owner } of hidden) {
+      const { turns } = await agent.loadBranch({ sessionId: ref.sessionId, branchId: id });
+      const own = turns.filter((turn) => turn.id !== owner.turnId);
+      const ends = own
+        .filter(({ from }) => from > 0)
+        .slice(-1)
+        .map(({ status }) => status);
+      if (ends[0] !== "committed") problems.push(`the child ${id} ended as ${ends[0]}`);
+    }
     return problems;
   }
 }

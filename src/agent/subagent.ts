@@ -1,0 +1,98 @@
+// Subagents: an agent as a tool of another one.
+
+import { BoughError } from "../base/errors.ts";
+import { checkOptions, number, type OptionCheck, object, optionTable, text } from "../base/options.ts";
+import { checkPolicy, spawnChecks } from "../runs/children/policy.ts";
+import type {
+  InputOf,
+  PermissionRule,
+  SpawnableAgent,
+  SpawnOptions,
+  ToolContext,
+  ToolInput,
+  ToolRetry,
+} from "../tools/index.ts";
+import { startableOf } from "./agent.ts";
+import { notAnAgent, refuseStore } from "./child-agents.ts";
+import { rememberSubagent } from "./kin.ts";
+
+/** How an agent works as a tool. */
+export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Omit<SpawnOptions, "key"> {
+  /** What the model reads about the tool. */
+  readonly description: string;
+  /** The schema of the tool's input (default: `{ input: string }`). The child is asked with `input`, or else with the whole as JSON. */
+  readonly input?: Input;
+  /** Whether a person must allow a call (default true). */
+  readonly permission?: PermissionRule<InputOf<Input>>;
+  /** How a failed child is tried again: with a new one, on a branch of its own. */
+  readonly retry?: ToolRetry;
+  /** Interrupts the child after this time. */
+  readonly timeoutMs?: number;
+}
+
+const permission: OptionCheck = {
+  fits: (value) => typeof value === "boolean" || typeof value === "function",
+  wanted: "true, false or a function of the input",
+};
+const { key: _key, ...policy } = spawnChecks;
+const subagentTable = optionTable<SubagentOptions>({
+  ...policy,
+  description: text,
+  input: object,
+  permission,
+  retry: object,
+  timeoutMs: number,
+});
+
+/**
+ * An agent as a tool. Each call runs the agent as a child, on a hidden branch that begins with the parent's conversation; the
+ * result is the child's text, or its structured output.
+ *
+ * @example
+ * const researcher = createAgent({ name: "researcher", model, instructions: "Answer with sources." });
+ * const boss = createAgent({
+ *   model,
+ *   store: "./sessions",
+ *   tools: { research: subagent(researcher, { description: "Researches one question." }) },
+ * });
+ */
+export function subagent<Input extends ToolInput = ToolInput>(agent: SpawnableAgent, options: SubagentOptions<Input>) {
+  checkOptions("The options of subagent", options, subagentTable);
+  const { description, input, permission = true, retry, timeoutMs, ...spawn } = options;
+  if (typeof description !== "string" || description === "") {
+    throw new BoughError("invalid_argument", "A subagent needs a description: the model chooses it by that.");
+  }
+  if (typeof agent !== "string") {
+    const found = startableOf(Object(agent));
+    if (!found) throw notAnAgent();
+    refuseStore(found);
+  }
+  checkPolicy(spawn);
+  const execute = async (given: InputOf<Input>, context: Pick<ToolContext, "spawn">) => {
+    const { text, output } = await context.spawn(agent, textOf(given), { key: "", ...spawn });
+    return spawn.output === undefined ? text : output;
+  };
+  if (typeof agent !== "string") rememberSubagent(execute, { agent, isFramed: spawn.prompt === "parent" });
+  return {
+    description,
+    input: input ?? defaultInput,
+    permission,
+    ...(retry && { retry }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    execute,
+  };
+}
+
+const defaultInput = {
+  jsonSchema: {
+    type: "object",
+    properties: { input: { type: "string", description: "The task, with everything the agent needs to know." } },
+    required: ["input"],
+    additionalProperties: false,
+  },
+} as const;
+
+function textOf(given: unknown): string {
+  const { input } = Object(given) as { input?: unknown };
+  return typeof input === "string" ? input : JSON.stringify(given);
+}

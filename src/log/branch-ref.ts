@@ -1,0 +1,5 @@
+/** Names a branch by its session and its id. */
+export interface BranchRef {
+  readonly sessionId: string;
+  readonly branchId: string;
+}
