@@ -27,13 +27,18 @@ async function childOf(g: Given): Promise<string> {
   return branches.find(({ visibility }: { visibility?: string }) => visibility === "hidden").id;
 }
 
+/** What happened before a stream is ready comes from the log, which has no child frames. */
+async function readyStream(g: Given, query = "") {
+  const stream = await g.live(`${scope}/events/live${query}`);
+  await stream.until(({ type }) => type === "ready");
+  return stream;
+}
+
 export function describeChildren(open: OpenStore): void {
   test("6.3 a child's events are child frames of its parent's stream, without an id; events=own leaves them out", async () => {
     const g = await given(boss, { open, agent: bossOf(["An oak."]) });
-    const live = await g.live(`${scope}/events/live`);
-    const own = await g.live(`${scope}/events/live?events=own`);
-    // What happened before a stream is ready comes from the log, which has no child frames.
-    for (const stream of [live, own]) await stream.until(({ type }) => type === "ready");
+    const live = await readyStream(g);
+    const own = await readyStream(g, "?events=own");
     await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
     await live.until((frame) => frame.type === "child" && frame.event.type === "run-end");
     await live.until(isEvent("turn.committed"));
@@ -95,7 +100,7 @@ export function describeChildren(open: OpenStore): void {
 
   test("4.13 a client can neither write to a child's branch nor interrupt it; interrupting the parent ends both", async () => {
     const g = await given(boss, { open, agent: bossOf(() => new Promise<never>(() => {})) });
-    const live = await g.live(`${scope}/events/live`);
+    const live = await readyStream(g);
     await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
     await live.until((frame) => frame.type === "child" && frame.event.type === "iteration-start");
     const branchId = await childOf(g);
@@ -115,7 +120,7 @@ export function describeChildren(open: OpenStore): void {
     const research = subagent("second", { description: "Researches.", permission: false });
     const helper = { name: "boss", model: scriptedModel(boss), tools: { research } };
     const g = await given([], { open, agents: { helper, second } });
-    const live = await g.live(`${scope}/events/live`);
+    const live = await readyStream(g);
     await g.ask("GET", "/agents/second");
     await g.ask("POST", "/agents/second/sessions/s/branches", { branchId: "other" });
     await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
