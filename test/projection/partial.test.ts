@@ -102,10 +102,9 @@ describe("a view that holds only what a model sees", () => {
           expect(JSON.stringify(view)).toBe(stored.texts.at(-1));
         }
       }),
-      200,
+      1000,
     );
-    // How often each happens is chance; that each happens is what makes this a test.
-    for (const count of Object.values(checked)) expect(count).toBeGreaterThan(0);
+    for (const count of Object.values(checked)) expect(count).toBeGreaterThan(10);
   });
 
   test("a fork that needs what it does not hold leaves it as it was, turns that wait to be saved included", () => {
