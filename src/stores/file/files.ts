@@ -22,6 +22,8 @@ export interface Files {
    * no other process can remove or replace a file.
    */
   identity?(path: string): string | undefined;
+  /** The path of an open file, as long as it leads to it; undefined where the system does not tell. */
+  openName?(handle: number): string | undefined;
   truncate(handle: number, size: number): void;
   close(handle: number): void;
   /** Resolves when the file's bytes and length are on the disk. Never called again on a file where it failed. */

@@ -2,6 +2,7 @@ import fs from "node:fs";
 import { promisify } from "node:util";
 import { BoughError } from "../../base/errors.ts";
 import { whyForeign } from "../../base/foreign.ts";
+import { openName } from "../../base/open-name.ts";
 import { errnoOf, type Files, isMissing } from "./files.ts";
 
 const datasync = promisify(fs.fdatasync);
@@ -17,6 +18,7 @@ export const nodeFiles: Files = {
   write: (handle, bytes, at) => fs.writeSync(handle, bytes, 0, bytes.length, at),
   size: (handle) => fs.fstatSync(handle).size,
   identity,
+  openName,
   truncate: (handle, size) => fs.ftruncateSync(handle, size),
   close: (handle) => fs.closeSync(handle),
   datasync,

@@ -25,6 +25,7 @@ interface OpenWal {
   readonly number: number;
   readonly handle: number;
   readonly identity: string | undefined;
+  readonly name: string | undefined;
   bytes: number;
   /** Where the space taken in advance ends. */
   reserved: number;
@@ -68,7 +69,7 @@ export class Wal {
     await this.#disk.files.datasync(file.handle);
     if (!file.listed) await this.#disk.files.syncDirectory(this.#disk.absolute(paths.wal));
     file.listed = true;
-    if (this.#identity(walPath(file.number)) !== file.identity) throw this.#removed();
+    if (!this.#isThere(file)) throw this.#removed();
     file.bytes += bytes.length;
     failpoint("file.wal.synced");
   }
@@ -100,14 +101,21 @@ export class Wal {
     const number = this.#nextTicket();
     const handle = this.#disk.files.open(this.#disk.absolute(walPath(number)), "create");
     const identity = this.#identity(walPath(number));
+    const name = this.#disk.files.openName?.(handle);
     pieces.push(encodeHeader(number, this.#sealed?.number ?? number));
-    this.#open = { number, handle, identity, bytes: 0, reserved: 0, listed: false };
+    this.#open = { number, handle, identity, name, bytes: 0, reserved: 0, listed: false };
     return this.#open;
   }
 
   /** `store_unavailable` when another directory, or none, is where the store was opened (Wal-6). */
   checkDirectory(): void {
     if (this.#identity(paths.lock) !== this.#directory) throw this.#removed();
+  }
+
+  /** Whether the next opening would find what was written to the file. Its name is asked first (OpenName-1). */
+  #isThere({ number, handle, identity, name }: OpenWal): boolean {
+    if (name !== undefined && this.#disk.files.openName?.(handle) === name) return true;
+    return this.#identity(walPath(number)) === identity;
   }
 
   #identity(path: string): string | undefined {

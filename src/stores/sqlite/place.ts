@@ -6,6 +6,7 @@
 
 import { realpathSync, statSync } from "node:fs";
 import { BoughError } from "../../base/errors.ts";
+import { onlyHandle, openName } from "../../base/open-name.ts";
 import type { Connection } from "./connection.ts";
 import { corrupt } from "./faults.ts";
 
@@ -13,28 +14,47 @@ const frameHeader = 24;
 
 export class Place {
   readonly #path: string;
-  readonly #log: string;
-  readonly #file: string | undefined;
-  #logFile: string | undefined;
+  readonly #file: OpenFile;
+  readonly #log: OpenFile;
 
   /** For a connection that has just been opened. */
   constructor(path: string) {
     this.#path = realpathSync(path);
-    this.#log = `${this.#path}-wal`;
-    this.#file = identityOf(this.#path);
-    this.#logFile = identityOf(this.#log);
+    this.#file = new OpenFile(this.#path);
+    this.#log = new OpenFile(`${this.#path}-wal`);
   }
 
   /** `store_unavailable` when what was just written is not where the next opening would look for it (Place-1). */
   check(): void {
-    const log = identityOf(this.#log);
-    this.#logFile ??= log;
-    if (log !== undefined && log === this.#logFile && identityOf(this.#path) === this.#file) return;
+    if (this.#log.isThere() && this.#file.isThere()) return;
     throw new BoughError(
       "store_unavailable",
       `"${this.#path}" or its log was removed or replaced while the store was open, so recent writes are lost; reopen the store.`,
       { data: { path: this.#path, reason: "removed" } },
     );
+  }
+}
+
+/** A file that SQLite holds open, or will once it first writes. */
+class OpenFile {
+  readonly #path: string;
+  #identity: string | undefined;
+  /** Undefined until it was looked for; null if this process opened the file several times, and so this one's is not known. */
+  #handle: number | undefined | null;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#identity = identityOf(path);
+  }
+
+  /** Whether its path still leads to it. */
+  isThere(): boolean {
+    if (typeof this.#handle === "number" && openName(this.#handle) === this.#path) return true;
+    const found = identityOf(this.#path);
+    this.#identity ??= found;
+    if (found === undefined || found !== this.#identity) return false;
+    if (this.#handle !== null) this.#handle = onlyHandle(this.#path) ?? null;
+    return true;
   }
 }
 
