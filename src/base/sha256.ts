@@ -60,7 +60,7 @@ function hex(digest: Uint8Array): string {
 export function textDigest(text: string): string {
   const node = nodeModule<typeof import("node:crypto")>("node:crypto");
   const digest = node
-    ? node.createHash("sha256").update(text).digest("base64url")
+    ? node.hash("sha256", text, "base64url")
     : base64url(portableSha256(encoder.encode(text)));
   return digest.slice(0, 32);
 }
