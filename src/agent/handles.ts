@@ -18,7 +18,6 @@ import {
   branchBody,
   branchInfoBody,
   branchSummary,
-  contentBody,
   messagesBefore,
   messagesBody,
   momentOf,
@@ -53,6 +52,7 @@ import {
   type SubmittedRun,
   undoTurn,
 } from "../wire/index.ts";
+import { localContent } from "./content-handle.ts";
 import type { IfActive, InputOptions, Submitted } from "./submitter.ts";
 import { watchBranch } from "./watch-branch.ts";
 
@@ -93,7 +93,7 @@ export class LocalBranch implements BranchHandle {
     this.#agent = source.agent;
     this.#context = source.context;
     this.checkpoints = this.#checkpoints();
-    this.content = this.#content();
+    this.content = localContent(source.agent, this.scope);
   }
 
   run(input?: Input, options: BranchRunOptions = {}): BranchRun {
@@ -263,27 +263,6 @@ export class LocalBranch implements BranchHandle {
       },
       fork: async (checkpointId, request = {}) => this.fork({ fromSeq: (await find(checkpointId)).seq, ...request }),
       revert: async (checkpointId) => branchInfoBody(await agent.revertBranch(scope, { checkpointId })),
-    };
-  }
-
-  #content(): ContentHandle {
-    const { scope } = this;
-    const agent = this.#agent;
-    return {
-      async put(given, { name } = {}) {
-        const source = given instanceof Uint8Array ? { bytes: given } : { blob: given };
-        return contentBody(await agent.putContent(scope, { ...source, ...(name !== undefined && { name }) }));
-      },
-      list: async () => (await agent.listContent(scope)).map(contentBody),
-      async get(contentId) {
-        const stored = await agent.getContent(scope, contentId);
-        return new Blob([(await stored.bytes()) as Uint8Array<ArrayBuffer>], { type: stored.content.mediaType });
-      },
-      async delete(contentId) {
-        if (await agent.deleteContent(scope, contentId)) return;
-        const sentence = `Branch "${scope.branchId}" has no content "${contentId}" of its own.`;
-        throw new BoughError("content_not_found", sentence, { data: { ...scope, contentId } });
-      },
     };
   }
 

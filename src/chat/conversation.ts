@@ -4,7 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
-import type { CompactionInfo, ContextUsage } from "../wire/index.ts";
+import type { CompactionInfo, ContentHandle, ContextUsage, Input, QueuedInputBody } from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
@@ -57,7 +57,14 @@ export interface Conversation {
    * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
    * turn can't start.
    */
-  run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent>;
+  run(ref: BranchRef, input: Input | undefined): AsyncIterable<BoughEvent>;
+  /** The files of a branch. */
+  content(ref: BranchRef): ContentHandle;
+  /** Inputs that wait for a turn, oldest first. */
+  queue(ref: BranchRef): Promise<readonly QueuedInputBody[]>;
+  /** Changes what a queued input says. */
+  editInput(ref: BranchRef, inputId: string, text: string): Promise<void>;
+  withdrawInput(ref: BranchRef, inputId: string): Promise<void>;
   /** How full the model's context is on a branch. */
   contextUsage(ref: BranchRef): Promise<ContextUsage>;
   /** Resolves when the answer is stored. */

@@ -5,8 +5,9 @@ import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { BranchRef, Store } from "../log/store.ts";
+import type { RunInput } from "../runs/index.ts";
 import { NamespacedStore } from "../stores/namespaced/index.ts";
-import type { CompactionInfo } from "../wire/index.ts";
+import type { CompactionInfo, ContentHandle, Input, QueuedInputBody } from "../wire/index.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
 export class LocalConversation implements Conversation {
@@ -76,14 +77,30 @@ export class LocalConversation implements Conversation {
     return this.#agent.uncompact(ref);
   }
 
-  async *run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent> {
+  async *run(ref: BranchRef, input: Input | undefined): AsyncIterable<BoughEvent> {
     try {
-      yield* this.#agent.run(input, { ...ref, questions: "wait" });
+      yield* this.#agent.run(input as RunInput | undefined, { ...ref, questions: "wait" });
     } catch (error) {
       const isElsewhere = input === undefined && BoughError.is(error, "run_active");
       if (!isElsewhere) throw error;
       yield* this.#watch(ref);
     }
+  }
+
+  content(ref: BranchRef): ContentHandle {
+    return this.#agent.branch(ref).content;
+  }
+
+  queue(ref: BranchRef): Promise<readonly QueuedInputBody[]> {
+    return this.#agent.branch(ref).queue();
+  }
+
+  async editInput(ref: BranchRef, inputId: string, text: string): Promise<void> {
+    await this.#agent.branch(ref).editInput(inputId, { input: text });
+  }
+
+  withdrawInput(ref: BranchRef, inputId: string): Promise<void> {
+    return this.#agent.branch(ref).withdrawInput(inputId);
   }
 
   contextUsage(ref: BranchRef) {

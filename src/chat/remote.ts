@@ -8,7 +8,7 @@ import type { Client, RemoteBranch } from "../client/index.ts";
 import { type BoughEvent, liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
-import type { CompactionInfo } from "../wire/index.ts";
+import type { CompactionInfo, ContentHandle, Input, QueuedInputBody } from "../wire/index.ts";
 import type { StateBody } from "../wire/types.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
@@ -78,7 +78,7 @@ export class RemoteConversation implements Conversation {
     return this.#branch(ref).uncompact();
   }
 
-  async *run(ref: BranchRef, input: string | undefined): AsyncIterable<BoughEvent> {
+  async *run(ref: BranchRef, input: Input | undefined): AsyncIterable<BoughEvent> {
     const branch = this.#branch(ref);
     const state = await branch.state({ last: 1 });
     if (input === undefined && !state.openTurn) return;
@@ -95,6 +95,22 @@ export class RemoteConversation implements Conversation {
     } finally {
       left.abort();
     }
+  }
+
+  content(ref: BranchRef): ContentHandle {
+    return this.#branch(ref).content;
+  }
+
+  queue(ref: BranchRef): Promise<readonly QueuedInputBody[]> {
+    return this.#branch(ref).queue();
+  }
+
+  async editInput(ref: BranchRef, inputId: string, text: string): Promise<void> {
+    await this.#branch(ref).editInput(inputId, { input: text });
+  }
+
+  withdrawInput(ref: BranchRef, inputId: string): Promise<void> {
+    return this.#branch(ref).withdrawInput(inputId);
   }
 
   contextUsage(ref: BranchRef) {

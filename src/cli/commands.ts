@@ -86,6 +86,28 @@ const compactions: Group = {
   },
 };
 
+const content: Group = {
+  summary: "list, store, read and remove files of a branch",
+  commands: {
+    ls: {
+      summary: "list the files that a branch sees",
+      load: async () => (await import("./commands/content-ls.ts")).contentLs,
+    },
+    put: {
+      summary: "store files on a branch",
+      load: async () => (await import("./commands/content-put.ts")).contentPut,
+    },
+    get: {
+      summary: "write a file of a branch to the disk, or to stdout",
+      load: async () => (await import("./commands/content-get.ts")).contentGet,
+    },
+    rm: {
+      summary: "remove files from a branch",
+      load: async () => (await import("./commands/content-rm.ts")).contentRm,
+    },
+  },
+};
+
 const prompts: Group = {
   summary: "show what models were sent",
   commands: {
@@ -125,6 +147,7 @@ export const root: Group = {
     sessions,
     interactions,
     compactions,
+    content,
     prompts,
     events,
     audit: {

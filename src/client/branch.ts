@@ -42,6 +42,7 @@ import type {
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
 import type { Backoff } from "./connection.ts";
+import { remoteContent } from "./content.ts";
 import { type Http, path } from "./http.ts";
 import { LiveBranch, type LiveOptions } from "./live-branch.ts";
 import { collectEvents, completeState, lookAgain } from "./pages.ts";
@@ -81,7 +82,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     this.#path = path`/sessions/${sessionId}/branches/${branchId}`;
     this.#ofAgent = path`/agents/${agentId}` + this.#path;
     this.checkpoints = this.#checkpoints();
-    this.content = this.#content();
+    this.content = remoteContent(context.http, this.#path);
   }
 
   /** Runs a turn on the server and follows it; without input, resumes the open one. */
@@ -376,23 +377,6 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
         return this.#other((await http.json<BranchBody>("POST", route, { body: request })).id);
       },
       revert: (checkpointId) => http.json("POST", all + path`/${checkpointId}/revert`, { body: {} }),
-    };
-  }
-
-  #content(): ContentHandle {
-    const http = this.#http;
-    const all = `${this.#path}/content`;
-    return {
-      put(bytes, { name } = {}) {
-        const headers = {
-          "content-type": "application/octet-stream",
-          ...(name !== undefined && { "x-filename": encodeURIComponent(name) }),
-        };
-        return http.json("POST", all, { bytes, headers });
-      },
-      list: () => allPages(http, all, "content"),
-      get: (contentId) => http.bytes(all + path`/${contentId}`),
-      delete: (contentId) => http.json("DELETE", all + path`/${contentId}`),
     };
   }
 

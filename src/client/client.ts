@@ -29,6 +29,7 @@ import { presenter } from "./own-events.ts";
 import type { AuditRequest, BranchScope, BranchScopeObject } from "./requests.ts";
 import { RemoteSession } from "./session.ts";
 import { sseTransport } from "./sse.ts";
+import { findUploader } from "./upload.ts";
 import { findWebSocket, type WebSocketConstructor, websocketTransport } from "./websocket.ts";
 
 /** Options of `createClient`. */
@@ -73,7 +74,8 @@ export class Client<Event = BoughEvent> {
     const { silenceMs = 45_000, timeoutMs = 60_000, transport = "sse" } = options;
     const backoff = { ...defaultBackoff, ...options.backoff };
     const ask: typeof fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));
-    const http = new Http({ url, token, headers, fetch: ask, clock, random, backoff, timeoutMs });
+    const upload = findUploader(ask, options.fetch !== undefined);
+    const http = new Http({ url, token, headers, fetch: ask, upload, clock, random, backoff, timeoutMs });
     const WebSocket = transport === "websocket" ? findWebSocket(options.WebSocket) : undefined;
     this.#http = http;
     this.#agentId = options.agentId;

@@ -1,15 +1,19 @@
 // Requests: how a question reaches the server and a refusal becomes an error. One that may be repeated without harm is,
 // when no answer came or the server says later.
 
+import { readPieces, streamPieces } from "../base/byte-stream.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Upload } from "../wire/handle.ts";
 import { type Backoff, delayMs } from "./connection.ts";
 import { isRemoteError, RemoteError, refusalOf } from "./errors.ts";
+import { SourceError, type Uploader } from "./upload.ts";
 
 export interface HttpOptions {
   readonly url: string;
   readonly token: string | (() => string | Promise<string>) | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof fetch;
+  readonly upload: Uploader;
   readonly clock: Clock;
   readonly random: () => number;
   readonly backoff: Backoff;
@@ -21,7 +25,9 @@ export interface RequestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent as they are. */
-  readonly bytes?: Uint8Array | Blob;
+  readonly bytes?: Upload;
+  /** Called with the number of `bytes` that were sent so far. */
+  readonly onProgress?: (bytes: number) => void;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** Whether asking twice is as good as once (default for GET). */
@@ -52,26 +58,30 @@ export class Http {
 
   /** The answer's bytes. */
   async bytes(path: string, options: RequestOptions = {}): Promise<Blob> {
-    return (await this.send("GET", path, options)).blob();
+    return (await this.send("GET", path, options)).blob().catch(rejectAs(options.signal));
+  }
+
+  /** The same, as they come. */
+  async stream(path: string, options: RequestOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    const { body } = await this.send("GET", path, options);
+    return streamPieces(body ? untilBroken(body, rejectAs(options.signal)) : nothing());
   }
 
   /** The answer itself, when it is no refusal. */
   async send(method: Method, path: string, options: RequestOptions = {}): Promise<Response> {
-    const { query = {}, body, bytes, headers, signal } = options;
-    const answer = await this.#options
-      .fetch(this.urlOf(path, query), {
-        method,
-        headers: {
-          ...(body !== undefined && { "content-type": "application/json" }),
-          ...(await this.#credentials()),
-          ...this.#options.headers,
-          ...headers,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(bytes !== undefined && { body: bytes as Blob }),
-        ...(signal && { signal }),
-      })
-      .catch(rejectAs(signal));
+    const { query = {}, body, bytes, headers: more, signal, onProgress } = options;
+    const url = this.urlOf(path, query);
+    const headers = {
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(await this.#credentials()),
+      ...this.#options.headers,
+      ...more,
+    };
+    const init = { method, headers, ...(signal && { signal }) };
+    const asked = bytes
+      ? this.#options.upload(url, { ...init, bytes, ...(onProgress && { onProgress }) })
+      : this.#options.fetch(url, { ...init, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    const answer = await asked.catch(rejectAs(signal));
     if (answer.ok) return answer;
     throw await refusalOf(answer);
   }
@@ -130,9 +140,23 @@ export class Http {
 /** An aborted request has the caller's reason; any other failure means that the server was not reached. */
 function rejectAs(signal: AbortSignal | undefined): (error: unknown) => never {
   return (error) => {
-    throw signal?.aborted ? signal.reason : unreachable(error);
+    if (signal?.aborted) throw signal.reason;
+    throw error instanceof SourceError ? error.cause : unreachable(error);
   };
 }
+
+async function* untilBroken(
+  body: ReadableStream<Uint8Array>,
+  reject: (error: unknown) => never,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* readPieces(body);
+  } catch (error) {
+    reject(error);
+  }
+}
+
+async function* nothing(): AsyncGenerator<never, void> {}
 
 function unreachable(cause: unknown): RemoteError {
   const why = cause instanceof Error ? reasonOf(cause) : String(cause);

@@ -21,6 +21,7 @@ export type {
   BranchRunOptions,
   CheckpointHandle,
   ContentHandle,
+  DownloadOptions,
   ForkedRun,
   ForkRequest,
   Input,
@@ -29,6 +30,8 @@ export type {
   SessionHandle,
   SubmittedRun,
   UndoneTurn,
+  Upload,
+  UploadOptions,
 } from "../wire/handle.ts";
 export type { DifferingPart, PromptChange, PromptDiff, PromptSource, SentMessage, SentPrompt } from "../wire/prompt.ts";
 export type { AuditPage, AuditRecord } from "../wire/types.ts";

@@ -105,6 +105,7 @@ const allowedHeaders = [
   "content-type",
   "idempotency-key",
   "last-event-id",
+  "range",
   "x-api-key",
   "x-filename",
   "x-request-id",

@@ -1,8 +1,10 @@
 // Content: bytes stored once per session under their hash, visible to a branch and to forks made from then on. Bytes are
 // streamed: no step holds more than a few pieces of them.
 
+import { readPieces } from "../base/byte-stream.ts";
 import { BoughError } from "../base/errors.ts";
 import { encodeJson, type JsonObject, metadataLimits } from "../base/json.ts";
+import { mediaTypeOf, signatureBytes } from "../base/media-type.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import type { BranchRef } from "../log/branch-ref.ts";
 import { type ByteRange, type ContentRecord, type ContentUrl, largestPiece } from "../log/content.ts";
@@ -43,6 +45,7 @@ export interface NewContent extends ContentDetails {
   readonly bytes?: Uint8Array;
   readonly blob?: Blob;
   readonly stream?: ByteStream;
+  /** Default: by the signature of the bytes, or `application/octet-stream`. */
   readonly mediaType?: string;
   readonly name?: string;
   /** Ends the upload; nothing of it is kept. */
@@ -81,7 +84,7 @@ const largestInfo = 16 * 1024;
 
 export async function putContent(context: Context, scope: Scope, content: NewContent): Promise<Content> {
   checkOptions("The options of putContent", content, newContentKeys);
-  const { mediaType = "application/octet-stream", name, signal } = content;
+  const { mediaType, name, signal } = content;
   checkTexts(mediaType, name);
   const info = infoOf(content);
   // Before anything is waited for: the caller may use its bytes for something else.
@@ -93,16 +96,18 @@ export async function putContent(context: Context, scope: Scope, content: NewCon
   const writer = await store.write(ref);
   try {
     let size = 0;
+    let head = new Uint8Array(0);
     for await (const piece of untilAborted(pieces, signal)) {
       if (!(piece instanceof Uint8Array)) throw new BoughError("invalid_argument", "A stream must yield Uint8Arrays.");
       size += piece.length;
       if (size > limit.bytes) throw refuse.contentTooLarge(limit.bytes, limit.what);
+      if (head.length < signatureBytes) head = joined(head, piece.subarray(0, signatureBytes - head.length));
       await writer.add(piece);
       content.onProgress?.(size);
     }
     await writer.finish();
     signal?.throwIfAborted();
-    return toContent(await writer.commit({ mediaType, name, info }));
+    return toContent(await writer.commit({ mediaType: mediaType ?? mediaTypeOf(head), name, info }));
   } catch (error) {
     await writer.abort();
     throw error;
@@ -198,10 +203,10 @@ function sourceOf({ bytes, blob, stream }: NewContent): AsyncIterable<Uint8Array
   }
   if (blob !== undefined) {
     if (!(blob instanceof Blob)) throw new BoughError("invalid_argument", "blob must be a Blob.");
-    return piecesOfStream(blob.stream());
+    return readPieces(blob.stream());
   }
   if (typeof (stream as ReadableStream).getReader === "function")
-    return piecesOfStream(stream as ReadableStream<Uint8Array>);
+    return readPieces(stream as ReadableStream<Uint8Array>);
   if (typeof (stream as AsyncIterable<Uint8Array>)[Symbol.asyncIterator] === "function")
     return stream as AsyncIterable<Uint8Array>;
   throw new BoughError("invalid_argument", "stream must be a ReadableStream or an async iterable of Uint8Arrays.");
@@ -209,22 +214,6 @@ function sourceOf({ bytes, blob, stream }: NewContent): AsyncIterable<Uint8Array
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += largestPiece) yield bytes.subarray(at, at + largestPiece);
-}
-
-/** By its reader, since not every platform can iterate over a stream. */
-async function* piecesOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  let isDone = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      isDone = done;
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    if (!isDone) void reader.cancel().catch(() => {});
-  }
 }
 
 /** Passes pieces on; rejects as soon as the signal aborts, also while a piece is waited for, and lets go of the source. */
@@ -256,6 +245,13 @@ async function* untilAborted(
   }
 }
 
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
 async function collect(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   let size = 0;
@@ -273,7 +269,8 @@ async function collect(pieces: AsyncIterable<Uint8Array>, most: number): Promise
 }
 
 function checkTexts(mediaType: unknown, name: unknown): void {
-  for (const said of name === undefined ? [mediaType] : [mediaType, name]) {
+  for (const said of [mediaType, name]) {
+    if (said === undefined) continue;
     if (typeof said !== "string") throw new BoughError("invalid_argument", "mediaType and name must be strings.");
     encodeJson(said, "A content's mediaType or name", metadataLimits);
   }

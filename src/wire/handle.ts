@@ -185,14 +185,38 @@ export interface CheckpointHandle<Event = BoughEvent> {
   revert(checkpointId: string): Promise<StateBody["branch"]>;
 }
 
+/** Bytes to store: whole, or a stream that is read while it is sent. */
+export type Upload = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/** Options of an upload. */
+export interface UploadOptions {
+  readonly name?: string;
+  /** Ends the upload; nothing of it is kept. */
+  readonly signal?: AbortSignal;
+  /** Called with the number of bytes sent so far. An upload that is tried again begins at 0. */
+  readonly onProgress?: (bytes: number) => void;
+}
+
+/** Options of a download. */
+export interface DownloadOptions {
+  /** The first byte (default 0). */
+  readonly from?: number;
+  /** The byte after the last one (default: all of them). */
+  readonly to?: number;
+  /** Ends the download. */
+  readonly signal?: AbortSignal;
+}
+
 /** The files of a branch. */
 export interface ContentHandle {
   /** Stores bytes and returns the reference that messages use. */
-  put(bytes: Uint8Array | Blob, options?: { name?: string }): Promise<ContentBody>;
+  put(bytes: Upload, options?: UploadOptions): Promise<ContentBody>;
   /** Content that the branch sees: its own and its ancestors'. */
   list(): Promise<readonly ContentBody[]>;
   /** The bytes of content that the branch sees. */
-  get(contentId: string): Promise<Blob>;
+  get(contentId: string, options?: DownloadOptions): Promise<Blob>;
+  /** The same as a stream, for files that need not be in memory. Resolves when the first byte can be read. */
+  stream(contentId: string, options?: DownloadOptions): Promise<ReadableStream<Uint8Array>>;
   /** Removes the branch's own reference; `content_not_found` when it has none. */
   delete(contentId: string): Promise<void>;
 }

@@ -193,6 +193,19 @@ test("a wrong token, another tenant's branch and a wrong address are errors that
   });
 });
 
+test("an upload over the limit is refused with the limit, though it is still being sent", async () => {
+  const client = await clientOf(await given([], { limits: { uploadBytes: 1_000_000 } }));
+  const { content } = client.branch(scope);
+  async function* pieces() {
+    for (let i = 0; i < 1000; i++) yield new Uint8Array(64 * 1024);
+  }
+  await expect(content.put(pieces())).rejects.toSatisfy(refused("content_too_large"));
+  await expect(content.put(new Uint8Array(8_000_000), { onProgress() {} })).rejects.toSatisfy(
+    refused("content_too_large"),
+  );
+  expect(await content.list()).toEqual([]);
+});
+
 test("every route that is not about the server itself has a method", async () => {
   const g = await given(["Hi."]);
   const asked = new Set<string>();

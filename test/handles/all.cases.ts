@@ -33,6 +33,10 @@ async function typesOf(events: AsyncIterable<BoughEvent>): Promise<string[]> {
   return types;
 }
 
+async function drained(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
 const wipe = defineTool({
   input: z.object({ path: z.string() }),
   permission: true,
@@ -337,6 +341,93 @@ function otherCases(open: Open): void {
     expect(new Uint8Array(await (await content.get(put.id)).arrayBuffer())).toEqual(bytes);
     await content.delete(put.id);
     await expect(content.delete(put.id)).rejects.toSatisfy(code("content_not_found"));
+  });
+
+  test("an upload tells its progress, in every form that bytes have", async () => {
+    const { branch } = await open([]);
+    const { content } = branch("s");
+    const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251);
+    async function* pieces() {
+      for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+    }
+    const forms = { bytes, blob: new Blob([bytes]), stream: new Blob([bytes]).stream(), iterable: pieces() };
+    for (const [form, given] of Object.entries(forms)) {
+      const told: number[] = [];
+      const put = await content.put(given, { name: `${form}.bin`, onProgress: (sent) => void told.push(sent) });
+      expect([form, put.size, told.at(-1)]).toEqual([form, bytes.length, bytes.length]);
+      expect(told.length).toBeGreaterThan(form === "iterable" ? 1 : 0);
+      expect(told).toEqual([...told].sort((a, b) => a - b));
+    }
+    const [only, ...others] = await content.list();
+    expect(others).toEqual([]);
+    expect(new Uint8Array(await (await content.get(only!.id)).arrayBuffer())).toEqual(bytes);
+  });
+
+  test("an upload that is called off has the caller's reason, lets go of its source and leaves nothing", async () => {
+    const { branch } = await open([]);
+    const { content } = branch("s");
+    const over = new AbortController();
+    let isLeft = false;
+    async function* endless() {
+      try {
+        for (;;) yield new Uint8Array(1000);
+      } finally {
+        isLeft = true;
+      }
+    }
+    const onProgress = (sent: number) => sent >= 50_000 && over.abort(new Error("enough"));
+    await expect(content.put(endless(), { signal: over.signal, onProgress })).rejects.toThrow("enough");
+    await until(async () => isLeft);
+    await expect(content.put(new Uint8Array(3), { signal: over.signal })).rejects.toThrow("enough");
+    expect(await content.list()).toEqual([]);
+  });
+
+  test("bytes that can't be read are their owner's error", async () => {
+    const { branch } = await open([]);
+    async function* broken() {
+      yield new Uint8Array(1000);
+      throw new Error("The disk is gone.");
+    }
+    await expect(branch("s").content.put(broken())).rejects.toThrow("The disk is gone.");
+    const wrong = (async function* () {
+      yield "text" as unknown as Uint8Array;
+    })();
+    await expect(branch("s").content.put(wrong)).rejects.toThrow("A stream must yield Uint8Arrays.");
+    expect(await branch("s").content.list()).toEqual([]);
+  });
+
+  test("content is read as a stream, and in parts", async () => {
+    const { branch } = await open([]);
+    const { content } = branch("s");
+    const bytes = Uint8Array.from({ length: 200_000 }, (_, i) => i % 251);
+    const { id, mediaType } = await content.put(bytes);
+    expect(mediaType).toBe("application/octet-stream");
+    const read = async (options: Parameters<typeof content.stream>[1]) =>
+      new Uint8Array(await new Response(await content.stream(id, options)).arrayBuffer());
+    expect(await read({})).toEqual(bytes);
+    expect(await read({ from: 7 })).toEqual(bytes.subarray(7));
+    expect(await read({ from: 7, to: 150_000 })).toEqual(bytes.subarray(7, 150_000));
+    expect(await read({ from: 199_999, to: 900_000 })).toEqual(bytes.subarray(199_999));
+    expect(await read({ from: 200_000 })).toEqual(new Uint8Array(0));
+    expect((await content.get(id, { to: 3 })).size).toBe(3);
+    await expect(content.stream(id, { from: 5, to: 5 })).rejects.toSatisfy(code("invalid_argument"));
+    await expect(content.get(id, { from: -1 })).rejects.toSatisfy(code("invalid_argument"));
+    await expect(content.stream("0".repeat(64))).rejects.toSatisfy(code("content_not_found"));
+    const over = new AbortController();
+    const left = (await content.stream(id, { signal: over.signal })).getReader();
+    await left.read();
+    over.abort(new Error("enough"));
+    await expect(drained(left)).rejects.toThrow("enough");
+  });
+
+  test("the type of a file is told by its bytes", async () => {
+    const { branch } = await open([]);
+    const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
+    async function* bytewise() {
+      for (const byte of png) yield new Uint8Array([byte]);
+    }
+    expect(await branch("s").content.put(bytewise(), { name: "a.txt" })).toMatchObject({ mediaType: "image/png" });
+    expect((await branch("s").content.get((await branch("s").content.list())[0]!.id)).type).toBe("image/png");
   });
 
   test("a session: made once, changed, its branches and permissions, deleted", async () => {

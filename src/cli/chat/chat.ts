@@ -8,11 +8,14 @@ import type { Conversation } from "../../chat/conversation.ts";
 import { visible } from "../../chat/text.ts";
 import type { BoughEvent } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
-import type { Terminal } from "../terminal.ts";
-import { type GoToOptions, runSlash, type Talk } from "./commands.ts";
+import type { Input as Said } from "../../wire/index.ts";
+import { count, type Terminal } from "../terminal.ts";
+import { Attachments } from "./attachments.ts";
+import { runSlash } from "./commands.ts";
 import type { Input } from "./input.ts";
 import { Questioner } from "./questioner.ts";
 import type { Screen } from "./screen.ts";
+import type { GoToOptions, Talk } from "./talk.ts";
 
 export interface ChatOptions {
   readonly conversation: Conversation;
@@ -26,6 +29,7 @@ export interface ChatOptions {
 export class Chat implements Talk {
   readonly conversation: Conversation;
   readonly screen: Screen;
+  readonly attachments: Attachments;
   readonly #input: Input;
   readonly #terminal: Terminal;
   readonly #questioner: Questioner;
@@ -33,6 +37,8 @@ export class Chat implements Talk {
   /** Resolves when the user leaves. */
   readonly #leaving: Promise<undefined>;
   #place: BranchRef | undefined;
+  /** Ends the upload of files that go with a message. */
+  #upload: AbortController | undefined;
   #isRunning = false;
   #isInterrupted = false;
   #hasFailed = false;
@@ -42,6 +48,7 @@ export class Chat implements Talk {
     this.screen = screen;
     this.#input = input;
     this.#terminal = terminal;
+    this.attachments = new Attachments(terminal);
     this.#questioner = new Questioner({ conversation, input, screen });
     conversation.onNotice = (text) => screen.note(text);
     input.onInterrupt = () => this.#interrupt();
@@ -94,7 +101,21 @@ export class Chat implements Talk {
     if (text.startsWith("/") && !text.startsWith("//")) return runSlash(this, text);
     const place = this.#place ?? { sessionId: await this.conversation.openSession(undefined), branchId: "main" };
     this.#place = place;
-    await this.#follow(place, this.conversation.run(place, text.replace(/^\/\//, "/")));
+    await this.#follow(place, this.conversation.run(place, await this.#inputOf(place, text.replace(/^\/\//, "/"))));
+  }
+
+  /** What was said, with the attached files, which are stored first. Ctrl-C ends that. */
+  async #inputOf(place: BranchRef, text: string): Promise<Said> {
+    if (this.attachments.files.length === 0) return text;
+    const upload = new AbortController();
+    this.#upload = upload;
+    try {
+      const { signal } = this.#left;
+      const content = this.conversation.content(place);
+      return await this.attachments.send(text, content, AbortSignal.any([upload.signal, signal]));
+    } finally {
+      this.#upload = undefined;
+    }
   }
 
   async #follow(place: BranchRef, events: AsyncIterable<BoughEvent>): Promise<void> {
@@ -124,6 +145,11 @@ export class Chat implements Talk {
   }
 
   #interrupt(): void {
+    if (this.#upload) {
+      const sentence = "The message was not sent. Its files are still attached; /detach removes them.";
+      this.#upload.abort(new BoughError("aborted", sentence));
+      return;
+    }
     const place = this.#place;
     if (!this.#isRunning || !place || this.#isInterrupted) {
       this.leave();
@@ -150,6 +176,11 @@ export class Chat implements Talk {
   get #prompt(): string {
     const { paint } = this.#terminal;
     const branch = this.#place?.branchId;
-    return `${paint("bold", branch === undefined || branch === "main" ? "you" : `you (${visible(branch)})`)} › `;
+    const files = this.attachments.files.length;
+    const known = [
+      ...(branch === undefined || branch === "main" ? [] : [visible(branch)]),
+      ...(files === 0 ? [] : [count(files, "file")]),
+    ];
+    return `${paint("bold", known.length === 0 ? "you" : `you (${known.join(", ")})`)} › `;
   }
 }

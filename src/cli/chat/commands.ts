@@ -1,35 +1,16 @@
 // The chat's slash commands. A new command is an entry in the table.
 
-import type { Conversation } from "../../chat/conversation.ts";
 import { visible } from "../../chat/text.ts";
-import type { BranchRef } from "../../log/store.ts";
 import { misuse } from "../command.ts";
 import { count } from "../terminal.ts";
-import type { Screen } from "./screen.ts";
-
-export interface GoToOptions {
-  /** How many messages to show. */
-  readonly recent?: number;
-  /** Whether a command asked for it. The branch at which a chat starts is shown as a note instead. */
-  readonly isAsked?: boolean;
-}
-
-/** The part of a chat that commands use. */
-export interface Talk {
-  readonly conversation: Conversation;
-  readonly screen: Screen;
-  /** The current branch; undefined before the first message. */
-  readonly place: BranchRef | undefined;
-  /** Switches to a branch and resumes its open turn, if any. Without a branch, the next message starts a new session. */
-  goTo(place: BranchRef | undefined, options?: GoToOptions): Promise<void>;
-  leave(): void;
-}
+import { queue } from "./queue.ts";
+import { placeOf, type Talk } from "./talk.ts";
 
 interface SlashCommand {
   readonly usage: string;
   readonly summary: string;
-  /** How many arguments may follow. */
-  readonly words: number;
+  /** How many arguments may follow; with `"rest"`, whatever follows is one. */
+  readonly words: number | "rest";
   run(chat: Talk, words: readonly string[]): Promise<void>;
 }
 
@@ -72,6 +53,27 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     run: compact,
   },
   uncompact: { usage: "/uncompact", summary: "take the newest compaction back", words: 0, run: uncompact },
+  attach: {
+    usage: "/attach [FILE]",
+    summary: "send a file with your next message, or list what will be sent",
+    words: "rest",
+    run: attach,
+  },
+  detach: {
+    usage: "/detach",
+    summary: "send no files with your next message",
+    words: 0,
+    async run(chat) {
+      chat.attachments.clear();
+      chat.screen.tell({ type: "attached", files: [] });
+    },
+  },
+  queue: {
+    usage: "/queue [edit N TEXT | rm N]",
+    summary: "list messages that wait for their turn; change or withdraw one",
+    words: "rest",
+    run: (chat, [typed = ""]) => queue(chat, typed),
+  },
   history: {
     usage: "/history [N]",
     summary: "show the last N messages (default 10), with their numbers",
@@ -126,13 +128,17 @@ export async function runSlash(chat: Talk, line: string): Promise<void> {
     throw misuse(
       `Unknown command: /${visible(name)}. /help lists the commands; start a line with // to send text that begins with /.`,
     );
+  if (command.words === "rest") {
+    const rest = line.slice(name.length + 1).trim();
+    return command.run(chat, rest === "" ? [] : [rest]);
+  }
   if (words.length > command.words) throw misuse(`Too many arguments. Usage: ${command.usage}`);
   await command.run(chat, words);
 }
 
-function placeOf({ place }: Talk): BranchRef {
-  if (!place) throw misuse("There are no messages yet.");
-  return place;
+async function attach({ attachments, screen }: Talk, [typed]: readonly string[]): Promise<void> {
+  if (typed !== undefined) await attachments.add(typed);
+  screen.tell({ type: "attached", files: attachments.files });
 }
 
 async function fork(chat: Talk, words: readonly string[]): Promise<void> {

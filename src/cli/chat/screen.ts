@@ -1,12 +1,14 @@
 // Screen: the output of a chat. This one is for people; json-screen.ts is for scripts.
 
+import { sizeText } from "../../base/size-text.ts";
 import type { BranchLine, SessionLine } from "../../chat/conversation.ts";
 import type { Form, Question } from "../../chat/questions.ts";
 import { moment, oneLine, SafeStream, safeText, visible } from "../../chat/text.ts";
 import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
-import type { ContextUsage } from "../../wire/index.ts";
+import type { ContextUsage, QueuedInputBody } from "../../wire/index.ts";
 import { count, type Terminal } from "../terminal.ts";
+import type { Attachment } from "./attachments.ts";
 import { WordFlow } from "./word-flow.ts";
 
 /** The result of a slash command. */
@@ -17,6 +19,8 @@ export type Finding =
   | { readonly type: "help"; readonly commands: readonly { readonly usage: string; readonly summary: string }[] }
   | { readonly type: "place"; readonly sessionId: string; readonly branchId: string }
   | { readonly type: "context"; readonly usage: ContextUsage }
+  | { readonly type: "attached"; readonly files: readonly Attachment[] }
+  | { readonly type: "queue"; readonly inputs: readonly QueuedInputBody[] }
   | { readonly type: "undone"; readonly messages: number; readonly said: string };
 
 export interface Screen {
@@ -253,6 +257,17 @@ export class TextScreen implements Screen {
         return [`Session ${visible(finding.sessionId)}, branch ${visible(finding.branchId)}.`];
       case "context":
         return contextLines(finding.usage);
+      case "attached":
+        if (finding.files.length === 0) return ["No files are attached."];
+        return finding.files.map(
+          ({ name, size }) => `${visible(name)}, ${sizeText(size)}: goes with your next message.`,
+        );
+      case "queue":
+        if (finding.inputs.length === 0) return ["Nothing is queued."];
+        return finding.inputs.map(
+          (input, i) =>
+            `${String(i + 1).padStart(4)}  ${moment(input.queuedAt)}  ${oneLine(saidIn(input), this.#room)}`,
+        );
       case "undone":
         return [`Reverted ${count(finding.messages, "message")}, starting with “${oneLine(finding.said, 60)}”.`];
     }
@@ -301,7 +316,13 @@ function gist(message: Message): string {
     if (part.type === "tool-call") return [`> ${part.toolName} ${JSON.stringify(part.input)}`];
     if (part.type === "tool-result")
       return [`< ${part.toolName} ${JSON.stringify((part.output as { value?: unknown }).value ?? part.output)}`];
+    if (part.type === "file") return [`[${part.filename ?? part.mediaType}]`];
     return part.type === "text" || part.type === "reasoning" ? [] : [`[${part.type}]`];
   });
   return [text, ...calls].filter(Boolean).join(" ");
+}
+
+/** The text of a queued input. */
+export function saidIn({ messages }: QueuedInputBody): string {
+  return messages.map((message) => textOf(message)).join(" ");
 }

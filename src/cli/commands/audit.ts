@@ -5,16 +5,12 @@ import { auditStore } from "../../server/audit/place.ts";
 import { readAudit } from "../../server/audit/reader.ts";
 import type { AuditPage, AuditRecord } from "../../wire/index.ts";
 import { type Call, defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
+import { serverArgs, serverAt } from "../server.ts";
 import { chooseStore, withStore } from "../store.ts";
 import type { Terminal } from "../terminal.ts";
 
 const auditArgs = {
-  url: { type: "string", valueHint: "URL", description: "read from this server (the URL that bough serve prints)" },
-  token: {
-    type: "string",
-    valueHint: "TOKEN",
-    description: "the server's token (default: the one in the URL, else BOUGH_TOKEN)",
-  },
+  ...serverArgs,
   store: { ...storeArg.store, description: "without --url: the store (default: BOUGH_STORE, else ./.bough/bough.db)" },
   tenant: { type: "string", valueHint: "NAME", description: "without --url: the tenant (default: the server's own)" },
   session: { type: "string", valueHint: "ID", description: "only records of this session" },
@@ -53,32 +49,21 @@ export const audit = defineCommand({
   ],
   async run(call) {
     const { args } = call;
-    if (args.url !== undefined) {
-      if (args.store !== undefined || args.tenant !== undefined) {
-        throw misuse("--url can't be combined with --store or --tenant: the server reads its own store.");
-      }
-      const client = createClient(serverAt(args.url, args.token));
+    const { store, tenant } = args;
+    const server = serverAt(args, { store, tenant });
+    if (server) {
+      const client = createClient(server);
       const isNews = ({ action }: AuditRecord) => action !== "audit" || args.action === "audit";
       await show(call, { read: (query) => client.audit(query), isNews, everyMs: 5000 });
       return 0;
     }
-    if (args.token !== undefined) throw misuse("--token requires --url.");
-    await withStore(chooseStore(args.store), {}, async (store) => {
-      const own = auditStore(store, args.tenant ?? "");
+    await withStore(chooseStore(store), {}, async (opened) => {
+      const own = auditStore(opened, tenant ?? "");
       await show(call, { read: (query) => readAudit(own, query), isNews: () => true, everyMs: 1000 });
     });
     return 0;
   },
 });
-
-function serverAt(given: string, named: string | undefined): { url: string; token?: string } {
-  const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
-    throw misuse("--url must be an http:// or https:// URL.");
-  const token = named ?? new URLSearchParams(parsed.hash.slice(1)).get("token") ?? process.env.BOUGH_TOKEN;
-  parsed.hash = "";
-  return { url: parsed.href.replace(/\/+$/, ""), ...(token && { token }) };
-}
 
 async function show({ args, terminal, signal }: AuditCall, { read, isNews, everyMs }: Source): Promise<void> {
   const { session, action, user } = args;

@@ -14,16 +14,11 @@ import { type Call, defineCommand, jsonArg, misuse, storeArg } from "../command.
 import { configArg, findAgent, prepareSetup, showStore } from "../config/setup.ts";
 import { interruptedCode } from "../interrupt.ts";
 import { showUrl } from "../place.ts";
+import { serverArgs, serverAt } from "../server.ts";
 import { openOwnStore } from "../store.ts";
-import { findToken } from "../token-file.ts";
 
 const chatArgs = {
-  url: { type: "string", valueHint: "URL", description: "chat on this server (the URL that bough serve prints)" },
-  token: {
-    type: "string",
-    valueHint: "TOKEN",
-    description: "the server's token (default: BOUGH_TOKEN, else the token file in ./.bough)",
-  },
+  ...serverArgs,
   ...configArg,
   store: { ...storeArg.store, description: "without --url: the store (default: as for bough serve)" },
   agent: { type: "string", valueHint: "ID", description: "the agent; needed if there are several" },
@@ -76,19 +71,20 @@ interface Opened {
 
 async function openConversation({ args, signal }: ChatCall, isInteractive: boolean): Promise<Opened> {
   const attempts = isInteractive ? Number.POSITIVE_INFINITY : scriptAttempts;
-  if (args.url !== undefined) {
-    const conversation = await openRemote(args.url, args, attempts);
+  const { store, config } = args;
+  const server = serverAt(args, { store, config });
+  if (server) {
+    const conversation = await openRemote(server, args.agent, attempts);
     return { conversation, close: () => conversation.close() };
   }
-  if (args.token !== undefined) throw misuse("--token requires --url.");
   const setup = await prepareSetup(args, signal);
   const ids = Object.keys(setup.agents);
   const agentId = args.agent ?? chooseAgent(ids);
   const found = await findAgent(setup, agentId);
   if (!found) throw noAgent(agentId, ids);
-  const store = await openOwnStore(setup.store);
+  const opened = await openOwnStore(setup.store);
   const about = [`${agentId}: ${found.about}`, `Stored in ${showStore(setup.store)}.`];
-  const conversation = new LocalConversation({ agentId, options: found.options, store, about });
+  const conversation = new LocalConversation({ agentId, options: found.options, store: opened, about });
   const close = async () => {
     await conversation.close();
     await found.close();
@@ -96,23 +92,17 @@ async function openConversation({ args, signal }: ChatCall, isInteractive: boole
   return { conversation, close };
 }
 
-async function openRemote(given: string, args: ChatCall["args"], attempts: number): Promise<Conversation> {
-  if (args.store !== undefined || args.config !== undefined) {
-    throw misuse("--url can't be combined with --store or --config: the server has its own.");
-  }
-  const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
-    throw misuse("--url must be an http:// or https:// URL.");
-  const inUrl = new URLSearchParams(parsed.hash.slice(1)).get("token");
-  const token = args.token ?? inUrl ?? (process.env.BOUGH_TOKEN || undefined) ?? findToken(parsed);
-  parsed.hash = "";
-  const url = parsed.href.replace(/\/+$/, "");
-  const client = createClient({ url, ...(token && { token }) });
+async function openRemote(
+  server: { readonly url: string; readonly token?: string },
+  agent: string | undefined,
+  attempts: number,
+): Promise<Conversation> {
+  const client = createClient(server);
   const ids = (await client.listAgents()).map(({ id }) => id);
-  const agentId = args.agent ?? chooseAgent(ids);
+  const agentId = agent ?? chooseAgent(ids);
   // A server may have agents that it can't list.
   if (!ids.includes(agentId)) await client.getAgent(agentId).catch(explainAgent(agentId, ids));
-  return new RemoteConversation({ client, agentId, url, attempts });
+  return new RemoteConversation({ client, agentId, url: server.url, attempts });
 }
 
 function chooseAgent(ids: readonly string[]): string {

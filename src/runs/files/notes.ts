@@ -1,5 +1,6 @@
 // What a model reads in the place of a file that it is not sent.
 
+import { sizeText } from "../../base/size-text.ts";
 import type { FilePart } from "../../events/files.ts";
 
 type Named = Pick<FilePart, "mediaType" | "filename">;
@@ -28,10 +29,4 @@ export function beginningOf(text: string, most: number, id: string): string {
 
 function oneLine(name: string): string {
   return name.replace(/[\s\]]+/g, " ").slice(0, 255);
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`;
-  const [value, unit] = bytes < 1_000_000 ? [bytes / 1_000, "KB"] : [bytes / 1_000_000, "MB"];
-  return `${value.toFixed(1)} ${unit}`;
 }
