@@ -59,9 +59,7 @@ function hex(digest: Uint8Array): string {
 /** The first 192 bits of a text's digest, in 32 characters: enough to name a text by what it says. */
 export function textDigest(text: string): string {
   const node = nodeModule<typeof import("node:crypto")>("node:crypto");
-  const digest = node
-    ? node.hash("sha256", text, "base64url")
-    : base64url(portableSha256(encoder.encode(text)));
+  const digest = node ? node.hash("sha256", text, "base64url") : base64url(portableSha256(encoder.encode(text)));
   return digest.slice(0, 32);
 }
 
