@@ -5,6 +5,7 @@
 //   Subscription-4. It ends once: closed by its owner, or failed for good. After that no handler is called.
 
 import type { Clock } from "../base/clock.ts";
+import { optionKeys } from "../base/options.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
 import {
@@ -41,6 +42,17 @@ export interface SubscribeOptions<Event = BoughEvent> {
   /** Closes the subscription. */
   readonly signal?: AbortSignal;
 }
+
+export const subscribeKeys = optionKeys<SubscribeOptions>({
+  after: true,
+  onEvent: true,
+  onChild: true,
+  onSnapshot: true,
+  onReady: true,
+  onConnection: true,
+  attempts: true,
+  signal: true,
+});
 
 export interface SubscriptionOptions extends SubscribeOptions {
   readonly transport: Transport;
