@@ -15,8 +15,8 @@ import {
   defaultPageSize,
   encodeOpenCursor,
 } from "../log/index.ts";
-import { interactionOf } from "../projection/fold.ts";
 import type { RowHeader } from "../projection/header.ts";
+import { interactionOf } from "../projection/records.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { isOver } from "./interactions.ts";
