@@ -292,16 +292,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, isRepeatable: false });
   }
 
-  /** Takes a compaction back: the newest, or the one named. */
-  async uncompact(compactionId?: string): Promise<CompactionInfo | undefined> {
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  async uncompact(compactionId?: string): Promise<CompactionInfo> {
     const body = compactionId === undefined ? {} : { compactionId };
-    const { compaction } = await this.#http.json<{ compaction?: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
+    const { compaction } = await this.#http.json<{ compaction: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
       ...{ body, isRepeatable: false },
     });
     return compaction;
   }
 
-  /** The compactions in force and those they replaced, newest first. */
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]> {
     return allPages(this.#http, `${this.#path}/compactions`, "compactions");
   }

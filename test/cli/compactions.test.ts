@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { bough, fill, scratch } from "./kit.ts";
+import { createAgent, defineTool } from "../../src/index.ts";
+import { countingModel } from "../compaction/kit.ts";
+import { bough, fill, inStore, scratch } from "./kit.ts";
 
 const url = "sqlite:bough.db";
 
@@ -35,6 +37,26 @@ describe("bough compactions", () => {
       compaction: { retention: "soft", inForce: false },
     });
     expect((await tail()).stdout).toMatch(/history\.restored {6}\{"inForce":0,/);
+  });
+
+  test("lists and takes back what a run cleared", async () => {
+    const cwd = scratch();
+    await inStore(`sqlite:${cwd}/bough.db`, async (store, clock) => {
+      let reads = 0;
+      const reply = () => (reads < 9 ? { calls: [{ name: "read", input: { reads } }] } : "Done.");
+      const model = countingModel({ reply });
+      const tools = { read: defineTool({ input: {}, execute: () => `page ${++reads} ${"word ".repeat(500)}` }) };
+      const compaction = { window: 6_000, clear: { gain: 500 } };
+      const agent = createAgent({ model, tools, store, clock, compaction });
+      await agent.createSession("long");
+      await agent.run("Read nine pages.", "long").result;
+    });
+    const compactions = (...words: string[]) => bough(cwd, "compactions", ...words, "long", "--store", url);
+    const { stdout } = await compactions("ls");
+    const [, id, outputs] = /\n(\S+) .* soft +(\d+) outputs +yes\n$/.exec(stdout)!;
+    expect(Number(outputs)).toBeGreaterThan(1);
+    expect((await compactions("rm")).stdout).toBe(`Took back ${id}.\n`);
+    expect((await compactions("ls")).stdout).toBe("The branch has no compactions.\n");
   });
 
   test("an export and a copy of a compacted session have what it had", async () => {
