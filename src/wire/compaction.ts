@@ -32,7 +32,7 @@ export interface CompactRequest {
   readonly before?: string;
   /** Compacts these messages. */
   readonly range?: MessageRange;
-  /** Who sees the replacement: models only (`"soft"`, the default), or people too (`"hard"`). */
+  /** Who sees the replacement: models only (`"soft"`, the default unless the agent has another), or people too (`"hard"`). */
   readonly retention?: "soft" | "hard";
   /** Instructions for the strategy. */
   readonly instructions?: string;

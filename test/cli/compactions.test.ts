@@ -59,6 +59,28 @@ describe("bough compactions", () => {
     expect((await compactions("ls")).stdout).toBe("The branch has no compactions.\n");
   });
 
+  test("pins messages, which compactions then keep", async () => {
+    const cwd = scratch();
+    const ids: string[] = [];
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      await sessions.createSession("long");
+      for (let n = 1; n <= 4; n++) await sessions.appendTurn("long", [{ role: "user", content: `Question\n${n}` }]);
+      ids.push(...(await sessions.loadBranch("long")).messages.map(({ id }) => id));
+      await sessions.forkBranch({ sessionId: "long", branchId: "main" }, { newBranchId: "f" });
+    });
+    const pins = (verb: string, ...words: string[]) =>
+      bough(cwd, "pins", verb, "long", ...words, "--branch", "main", "--store", url);
+    expect((await pins("ls")).stdout).toBe("The branch has no pinned messages.\n");
+    expect((await pins("add", ids[1]!)).stdout).toBe(`Pinned ${ids[1]}: later compactions keep it verbatim.\n`);
+    expect((await pins("ls")).stdout).toMatch(new RegExp(`\n${ids[1]} .* user +Question 2\n$`));
+    expect(JSON.parse((await pins("ls", "--json")).stdout)).toEqual({ pins: [ids[1]] });
+    expect(await pins("add", "nothing")).toMatchObject({ code: 1, stderr: expect.stringContaining("not_on_branch") });
+    const { stdout } = await bough(cwd, "compactions", "add", "long", "main", "--keep", "1", "--json", "--store", url);
+    expect(JSON.parse(stdout).compaction).toMatchObject({ messages: 3, kept: 1 });
+    expect((await pins("rm", ids[1]!)).stdout).toBe(`Unpinned ${ids[1]}.\n`);
+    expect(await pins("rm", ids[1]!)).toMatchObject({ code: 2, stderr: expect.stringContaining("is not pinned") });
+  });
+
   test("an export and a copy of a compacted session have what it had", async () => {
     const cwd = scratch();
     await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
