@@ -51,8 +51,8 @@ export interface Conversation {
   revert(ref: BranchRef, to: string | undefined): Promise<void>;
   /** Compacts the branch by the agent's strategy; `keep` is the number of turns that stay. */
   compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo>;
-  /** Takes the newest compaction back. */
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined>;
+  /** Takes the newest compaction or clearing back. */
+  uncompact(ref: BranchRef): Promise<CompactionInfo>;
   /**
    * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
    * turn can't start.

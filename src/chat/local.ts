@@ -73,7 +73,7 @@ export class LocalConversation implements Conversation {
     return this.#agent.compact(ref, keep === undefined ? {} : { keep: { turns: keep } });
   }
 
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+  uncompact(ref: BranchRef): Promise<CompactionInfo> {
     return this.#agent.uncompact(ref);
   }
 

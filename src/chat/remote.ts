@@ -74,7 +74,7 @@ export class RemoteConversation implements Conversation {
     return this.#branch(ref).compact(keep === undefined ? {} : { keep: { turns: keep } });
   }
 
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+  uncompact(ref: BranchRef): Promise<CompactionInfo> {
     return this.#branch(ref).uncompact();
   }
 

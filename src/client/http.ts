@@ -32,12 +32,16 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Whether asking twice is as good as once (default for GET). */
   readonly isRepeatable?: boolean;
+  /** Whether a model may have to speak before the answer comes. */
+  readonly asksModel?: boolean;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
 /** How often a request is made before its failure is the caller's. */
 const attempts = 4;
+/** How many timeouts an answer may take for which a model has to speak, perhaps more than once. */
+const modelPatience = 5;
 
 export class Http {
   readonly #options: HttpOptions;
@@ -123,8 +127,9 @@ export class Http {
   }
 
   /** A connection that fell silent is as good as none. Uploads take the time they take. */
-  async #inTime<T>({ signal, bytes }: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.#options;
+  async #inTime<T>({ signal, bytes, asksModel }: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    const timeoutMs = this.#options.timeoutMs * (asksModel ? modelPatience : 1);
     const over = new AbortController();
     const asked = new AbortController();
     const abort = () => asked.abort(signal?.reason);

@@ -211,14 +211,14 @@ export class Sessions {
   }
 
   /**
-   * Takes a compaction back, soft or hard: the newest, or the one named. Also takes back a clearing, by its id. Returns the
-   * compaction; `compaction_not_found` if it is not in force.
+   * Takes a compaction back, soft or hard, or a clearing of tool outputs: the newest, or the one named. `compaction_not_found` if
+   * it is not in force.
    */
-  uncompact(scope: Scope, id?: string): Promise<CompactionInfo | undefined> {
+  uncompact(scope: Scope, id?: string): Promise<CompactionInfo> {
     return uncompact(this.#context, scope, id);
   }
 
-  /** Lists the compactions in force and those they replaced, newest first. */
+  /** Lists the compactions in force and those they replaced, and the clearings in force, newest first. */
   listCompactions(scope: Scope): Promise<CompactionInfo[]> {
     return listCompactions(this.#context, scope);
   }

@@ -272,9 +272,9 @@ export interface BranchHandle<Event = BoughEvent> {
   siblings(): Promise<readonly BranchSummary[]>;
   /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request?: CompactRequest): Promise<CompactionInfo>;
-  /** Takes a compaction back: the newest, or the one named. */
-  uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
-  /** The compactions in force and those they replaced, newest first. */
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  uncompact(compactionId?: string): Promise<CompactionInfo>;
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]>;
   /** Asks the same questions with a compaction and without it, and compares the answers. */
   checkCompaction(request?: CompactionCheckRequest): Promise<CompactionCheck>;
