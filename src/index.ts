@@ -100,6 +100,7 @@ export {
   type OutputChoice,
   type OutputOf,
   type OutputRequest,
+  type ProviderFiles,
   type Run,
   type RunChild,
   type RunCompaction,

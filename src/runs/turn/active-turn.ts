@@ -166,7 +166,7 @@ export class ActiveTurn {
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.files = new FileResolver({
-      source: branchFiles(context, held.ref),
+      source: branchFiles(context, held.ref, { plan: plan.files, signal }),
       plan: plan.files,
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
