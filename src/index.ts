@@ -93,6 +93,7 @@ export {
   type CompactionOptions,
   type ContentOptions,
   type Durable,
+  type FetchRules,
   type InterruptedRun,
   type InterruptOutcome,
   type InterruptRequest,

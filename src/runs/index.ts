@@ -1,5 +1,6 @@
 // Runs: one execution on a branch, from input to end.
 
+export type { FetchRules } from "../content/index.ts";
 export type {
   AudioOptions,
   AudioToTranscribe,

@@ -3,6 +3,7 @@
 import { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { checkOptions, isObject, number, object, optionTable, texts } from "../../base/options.ts";
+import type { FetchRules } from "../../content/index.ts";
 
 /** A provider's own store of files: the `files()` of an AI SDK provider. */
 export interface ProviderFiles {
@@ -32,6 +33,8 @@ export interface ContentOptions {
   readonly files?: ProviderFiles | readonly ProviderFiles[];
   /** Given to `uploadFile` as `providerOptions`: `{ openai: { expiresAfter: 86_400 } }`. */
   readonly uploadOptions?: JsonObject;
+  /** Which web addresses in messages are fetched and stored (default: none; a provider may open them). */
+  readonly fetchUrls?: FetchRules;
 }
 
 /** The same with the defaults filled in. */
@@ -41,12 +44,13 @@ export interface FilePlan {
   readonly textLength: number;
   readonly services: readonly ProviderFiles[];
   readonly uploadOptions?: JsonObject;
+  readonly fetchUrls?: FetchRules;
 }
 
 const isService = (value: unknown) => isObject(value) && typeof value.uploadFile === "function";
 
 const optionsTable = optionTable<ContentOptions>({
-  ...{ inline: object, accepts: texts, textLength: number, uploadOptions: object },
+  ...{ inline: object, accepts: texts, textLength: number, uploadOptions: object, fetchUrls: object },
   files: {
     fits: (value) => (Array.isArray(value) ? value.every(isService) : isService(value)),
     wanted: "the files() of an AI SDK provider, or a list of them",
@@ -58,11 +62,27 @@ const bytes = {
 };
 const inlineTable = optionTable<NonNullable<ContentOptions["inline"]>>({ perFile: bytes, perCall: bytes });
 
+const isHost = (host: string) => host === "*" || /^(\*\.)?([a-z0-9-]+\.)+[a-z0-9-]+$/.test(host);
+const rulesTable = optionTable<FetchRules>({
+  hosts: {
+    fits: (value) => Array.isArray(value) && value.every((host) => typeof host === "string" && isHost(host)),
+    wanted: 'a list of names in small letters, such as "example.com", "*.example.com" or "*"',
+  },
+  maxBytes: bytes,
+  timeoutMs: number,
+});
+
+function checkRules(rules: FetchRules): FetchRules {
+  checkOptions("The option content.fetchUrls", rules, rulesTable, "content.fetchUrls.");
+  if (!rules.hosts) throw new BoughError("invalid_argument", "content.fetchUrls needs hosts.");
+  return rules;
+}
+
 const megabyte = 1_000_000;
 
 export function planFiles(options: ContentOptions = {}): FilePlan {
   checkOptions("The option content", options, optionsTable, "content.");
-  const { inline = {}, accepts, textLength = 80_000, files = [], uploadOptions } = options;
+  const { inline = {}, accepts, textLength = 80_000, files = [], uploadOptions, fetchUrls } = options;
   checkOptions("The option content.inline", inline, inlineTable, "content.inline.");
   if (accepts?.some((type) => !/^[^/]+(\/[^/]+)?$/.test(type))) {
     throw new BoughError("invalid_argument", 'content.accepts must be media types, such as "image/*".');
@@ -72,6 +92,7 @@ export function planFiles(options: ContentOptions = {}): FilePlan {
     textLength,
     services: Array.isArray(files) ? files : [files as ProviderFiles],
     ...(uploadOptions && { uploadOptions }),
+    ...(fetchUrls && { fetchUrls: checkRules(fetchUrls) }),
     ...(accepts && { accepts }),
   };
 }
