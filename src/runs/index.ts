@@ -1,5 +1,6 @@
 // Runs: one execution on a branch, from input to end.
 
+export type { FetchRules } from "../content/index.ts";
 export type {
   AudioOptions,
   AudioToTranscribe,
@@ -30,7 +31,7 @@ export {
   type Tightening,
 } from "./config.ts";
 export { execute } from "./execute.ts";
-export type { ContentOptions } from "./files/options.ts";
+export type { ContentOptions, ProviderFiles } from "./files/options.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
 export { findInterrupted, findLeft, findRoot, type InterruptedRun } from "./recovery/find.ts";
 export { Sweeper } from "./recovery/sweeper.ts";

@@ -31,6 +31,7 @@ import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
 import { fileBudget } from "../files/budget.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { FileResolver } from "../files/resolver.ts";
 import { branchFiles } from "../files/source.ts";
 import { tellError } from "../redact-errors.ts";
@@ -166,7 +167,7 @@ export class ActiveTurn {
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.files = new FileResolver({
-      source: branchFiles(context, held.ref),
+      source: branchFiles(context, held.ref, { plan: plan.files, signal }),
       plan: plan.files,
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
@@ -214,7 +215,9 @@ export class ActiveTurn {
 
   /** Where files that come into being in this turn are stored. */
   fileDoor(origin: "tool" | "model"): FileDoor {
-    return { context: this.context, ref: this.held.ref, isChecked: false, origin };
+    const { context, held, emitter, plan, signal } = this;
+    const fetching = fetchingOf({ files: plan.files, redact: plan.redact, clock: context.clock, signal, emitter });
+    return { context, ref: held.ref, isChecked: false, origin, ...fetching };
   }
 
   view(): Promise<BranchView> {
