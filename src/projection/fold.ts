@@ -27,6 +27,7 @@ import {
 import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
 import { mergeRequests } from "./request.ts";
 import { spend, sumUsage } from "./spent.ts";
+import { cutTasks, dropTask, foldTaskStarted } from "./tasks.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchHeader,
@@ -105,8 +106,8 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.parked": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
-  "task.started": nothing,
-  "task.ended": nothing,
+  "task.started": foldTaskStarted,
+  "task.ended": (view, { taskId }) => dropTask(view, taskId),
   "content.attached": nothing,
   "interrupt.requested": nothing,
   "input.queued": foldQueued,
@@ -147,6 +148,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.lastCut = fact.seq;
     view.lastState = fact.seq;
     forgetInteractions(view, fact.turnId);
+    cutTasks(view, ({ turnId }) => turnId === fact.turnId);
   },
   "interaction.opened"(view, fact) {
     view.interactions.push(Object.freeze(interactionOf(fact)));
@@ -170,8 +172,9 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
   view.interactions = [];
-  // They were sent to the parent, which takes them.
+  // They were sent to the parent, which takes them; its tasks report to it.
   view.queue = [];
+  view.tasks = [];
   cutOverlays(view);
   setOverlays(view, fact, overlays);
   if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
@@ -195,6 +198,7 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
         : Object.freeze({ ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" }),
     );
   view.interactions = [];
+  cutTasks(view, ({ seq }) => seq > fact.to);
   cutOverlays(view, fact.to);
   setOverlays(view, fact, overlays);
   if (view.lastOverlay > fact.to) view.lastOverlay = fact.seq;

@@ -23,6 +23,8 @@ export interface RowHeader extends Ownership {
   readonly asks?: readonly string[];
   /** How many inputs wait for a turn; absent when none does. */
   readonly queued?: number;
+  /** How many background tasks have not ended; absent when none. */
+  readonly tasks?: number;
   readonly fork?: { readonly messageId?: string; readonly messages: number };
   /** The id of the branch's first own fact: tells it from another branch that had its id before. */
   readonly born?: string;
@@ -67,6 +69,7 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   }
   if (after.usage !== view.usage) patch.usage = after.usage;
   if (after.queue !== view.queue) patch.queued = after.queue.length || null;
+  if (after.tasks.length !== view.tasks.length) patch.tasks = after.tasks.length || null;
   if (after.state !== view.state) patch.state = shownState(after.state);
   return { view, seq: view.seq, after, rewrites, patch };
 }
@@ -133,8 +136,9 @@ function isAboutQuestions({ type }: { readonly type: string }): boolean {
   return type === "interaction.opened" || type === "interaction.answered" || type === "interaction.expired";
 }
 
-/** Whether a draft's patch has to be decided on the newest view: others answer and queue meanwhile. */
+/** Whether a draft's patch has to be decided on the newest view: others answer and queue meanwhile, and tasks end. */
 export function needsNewest(draft: AnyDraft): boolean {
+  if (draft.type === "task.started" || draft.type === "task.ended") return true;
   return isAboutQuestions(draft) || (draft.type === "message.added" && draft.inputId !== undefined);
 }
 

@@ -18,8 +18,19 @@ export interface Sealed {
 
 type Rest = Omit<
   BranchView,
-  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions" | "queue"
-> & { readonly queue?: BranchView["queue"] };
+  | "messages"
+  | "skipped"
+  | "shown"
+  | "window"
+  | "turns"
+  | "skippedTurns"
+  | "staged"
+  | "open"
+  | "interactions"
+  | "queue"
+  | "tasks"
+> &
+  Partial<Pick<BranchView, "queue" | "tasks">>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -69,7 +80,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState, texts, usage, queue } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue, tasks } = view;
   return {
     seq,
     createdAt,
@@ -86,6 +97,7 @@ function restOf(view: BranchView): Rest {
     texts,
     usage,
     ...(queue.length > 0 && { queue }),
+    ...(tasks.length > 0 && { tasks }),
   };
 }
 
@@ -120,8 +132,8 @@ export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
     if (head?.format !== 2 || !Array.isArray(head.before) || !head.rest) return undefined;
-    const { state, overlays, cleared, queue = [] } = head.rest;
-    for (const settled of [head.turns, state, overlays, cleared, queue]) freezeJson(settled);
+    const { state, overlays, cleared, queue = [], tasks = [] } = head.rest;
+    for (const settled of [head.turns, state, overlays, cleared, queue, tasks]) freezeJson(settled);
     return head;
   } catch {
     return undefined;

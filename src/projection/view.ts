@@ -1,7 +1,7 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Interaction, Message, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
+import type { Interaction, Message, OpenTask, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
 
 /** How a closed turn ended. */
 export type TurnStatus = "committed" | "interrupted" | "failed";
@@ -156,6 +156,8 @@ export interface BranchView {
   interactions: Interaction[];
   /** Inputs that wait for a turn, oldest first. */
   queue: readonly QueuedInput[];
+  /** Background tasks that have not ended, oldest first. */
+  tasks: readonly OpenTask[];
 }
 
 /** The view of a branch without facts. */
@@ -186,6 +188,7 @@ export function emptyView(): BranchView {
     state: {},
     interactions: [],
     queue: [],
+    tasks: [],
   };
 }
 

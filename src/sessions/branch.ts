@@ -1,7 +1,7 @@
 // How callers see a branch: its header and its place in the tree, and once loaded its messages and state.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Message, Ownership, QueuedInput } from "../events/index.ts";
+import type { Message, OpenTask, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
 import type { RowHeader } from "../projection/header.ts";
 import {
@@ -81,6 +81,8 @@ export interface Branch extends BranchInfo {
   readonly interactions: readonly Interaction[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInput[];
+  /** Background tasks that have not ended, oldest first. */
+  readonly tasks: readonly OpenTask[];
   readonly turns: readonly TurnRecord[];
   readonly runs: readonly RunInfo[];
   /** The messages as a model sees them: every call has exactly one result. */
@@ -171,6 +173,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     state: structuredClone(state),
     interactions: view.interactions.slice(),
     queue: view.queue,
+    tasks: view.tasks,
     transcript() {
       return transcript({ ...unclosed, window: window.slice(0, counts.window) });
     },
