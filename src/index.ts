@@ -229,6 +229,7 @@ export type {
   ContentHandle,
   ForkedRun,
   Input,
+  RedoRequest,
   RevertPoint,
   RunOutcome,
   SessionHandle,

@@ -18,8 +18,20 @@ export interface Sealed {
 
 type Rest = Omit<
   BranchView,
-  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions" | "queue"
-> & { readonly queue?: BranchView["queue"] };
+  | "messages"
+  | "skipped"
+  | "shown"
+  | "window"
+  | "turns"
+  | "skippedTurns"
+  | "staged"
+  | "open"
+  | "interactions"
+  | "queue"
+  | "reverts"
+  | "shared"
+> &
+  Partial<Pick<BranchView, "queue" | "reverts" | "shared">>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -69,7 +81,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState, texts, usage, queue } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue, reverts, shared } = view;
   return {
     seq,
     createdAt,
@@ -85,6 +97,8 @@ function restOf(view: BranchView): Rest {
     context,
     texts,
     usage,
+    ...(shared !== (fork?.messages ?? 0) && { shared }),
+    ...(reverts.length > 0 && { reverts }),
     ...(queue.length > 0 && { queue }),
   };
 }
@@ -156,7 +170,8 @@ export function joinSegments(
   }
   const end = sealed.at(-1)!;
   if (skipped > end.messages) return undefined;
-  const view: BranchView = { ...emptyView(), ...last.rest, messages, skipped, turns, skippedTurns };
+  const { shared = last.rest.fork?.messages ?? 0 } = last.rest;
+  const view: BranchView = { ...emptyView(), ...last.rest, shared, messages, skipped, turns, skippedTurns };
   rebuild(view);
   return { view, sealed };
 }
