@@ -240,6 +240,7 @@ export type {
   ContentHandle,
   ForkedRun,
   Input,
+  RedoRequest,
   RevertPoint,
   RunOutcome,
   SessionHandle,

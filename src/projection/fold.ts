@@ -14,6 +14,7 @@ import type { Draft, Fact, FactType, Message, Ownership, UnknownFact } from "../
 import {
   addToLedger,
   countLedger,
+  countShown,
   cutOverlays,
   discardOverlays,
   foldCleared,
@@ -181,6 +182,8 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.lastCut = fact.seq;
   view.lastState = fact.seq;
   view.context = null;
+  view.shared = messages;
+  view.reverts = [];
   view.usage = {};
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
@@ -207,6 +210,17 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
+  view.shared = Math.min(view.shared, fact.messages);
+  noteRevert(view, fact);
+}
+
+/** How many reverts a view knows: rows of branches have them, and are written with every append. */
+const mostReverts = 32;
+
+function noteRevert(view: BranchView, { seq }: { readonly seq: number }): void {
+  const last = view.messages.at(-1);
+  const revert = { seq, messageCount: countShown(view), ...(last && { messageId: last.id }) };
+  view.reverts = [...view.reverts, Object.freeze(revert)].slice(-mostReverts);
 }
 
 interface TurnEnd<Status extends TurnStatus = TurnStatus> {

@@ -116,6 +116,15 @@ export interface ForkFact {
   readonly messages: number;
 }
 
+/** A revert: where it stands in the log, and what was left. */
+export interface Revert {
+  readonly seq: number;
+  /** As people see them. */
+  readonly messageCount: number;
+  /** The last message that was left. */
+  readonly messageId?: string;
+}
+
 /** The projection of a branch's log. The code that folds owns it; only unclosed turns are changed in place. */
 export interface BranchView {
   seq: number;
@@ -142,6 +151,10 @@ export interface BranchView {
   context: { readonly tokens: number; readonly upTo: number } | null;
   /** The texts that replies were made from and that later ones need not keep again: the latest, those used last at the end. */
   texts: readonly KeptText[];
+  /** How many messages of the ledger it shares with its source: the others are its own. */
+  shared: number;
+  /** The newest reverts of the branch, oldest first; a fork begins without. */
+  reverts: readonly Revert[];
   /** What the branch's own closed turns used; that of their children is on the children's branches. */
   usage: JsonObject;
   turns: TurnRecord[];
@@ -180,6 +193,8 @@ export function emptyView(): BranchView {
     lastState: 0,
     context: null,
     texts: [],
+    shared: 0,
+    reverts: [],
     usage: {},
     turns: [],
     skippedTurns: 0,
