@@ -169,6 +169,28 @@ describe("a join of any", () => {
   });
 });
 
+describe("a loop with an edge from outside", () => {
+  const g = graph("outside", {
+    nodes: {
+      a: { run: (_values, { key }) => ({ isFirst: key === "a" }) },
+      x: { run: () => 1 },
+      j: { run: () => 2, join: "any" },
+    },
+    edges: [
+      ["start", ["a", "x"]],
+      ["a", "j", { field: "isFirst", is: true }],
+      ["x", "j"],
+      ["j", "a", { max: 1 }],
+    ],
+  });
+
+  test.each(["a", "x"])("goes round after that edge, which starts nothing again, however slow %s is", async (slow) => {
+    const { ran, skipped } = await runAll(g, null, { delay: (key) => (key === slow ? 50 : 1) });
+    expect([...ran].sort()).toEqual(["a", "a#2", "j", "x"]);
+    expect([...skipped]).toEqual([["j#2", "condition"]]);
+  });
+});
+
 describe("a node that fails", () => {
   const failing = (onError: "stop" | "skip" | "isolate" | { fallback: "spare" }) =>
     graph("failing", {
