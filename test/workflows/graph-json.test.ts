@@ -161,7 +161,7 @@ describe("an execution of another version", () => {
       step("union", "skip"),
     ];
     const extras = [
-      step("last.approve", "ask"),
+      step("last.approve#2", "ask"),
       step("last#3.approve.when"),
       step("last.input"),
       step("last->classify"),

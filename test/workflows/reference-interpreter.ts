@@ -85,7 +85,10 @@ export function reference({ nodes, edges }: { nodes: Node[]; edges: Edge[] }, be
       trace.ran.push(keyOf(id));
       const does = behave(id, round.get(id)!);
       if ("fails" in does && onError === "stop") return { ...trace, output: "stopped" as unknown };
-      if ("fails" in does && onError === "skip") trace.skipped.push(`${keyOf(id)}.skipped: failed: ${id} fails`);
+      if ("fails" in does && onError === "skip") {
+        const count = trace.skipped.filter((each) => each.startsWith(`${id}.skipped`)).length + 1;
+        trace.skipped.push(`${id}.skipped${count === 1 ? "" : `#${count}`}: failed: ${id} fails`);
+      }
       const output =
         "output" in does ? does.output : onError === "isolate" ? { error: { message: `${id} fails` } } : undefined;
       if (output) values.set(id, output);

@@ -45,9 +45,9 @@ function matches(node: PlannedNode, kind: RecordedStep["kind"], isInner: boolean
   return !isInner && kind === (node.kind === "agent" ? "agent" : "step");
 }
 
-/** The node of a key, and what of it is recorded there: `review#2.fallback.helper`, `review#2.approve`, `review->end`. */
+/** The node of a key, and what of it is recorded there: `review#2.fallback.helper`, `review.approve#2`, `review->end`. */
 function readKey(key: string): { readonly id: string; readonly fallback?: string; readonly rest: string } {
-  const [, id = key, tail = ""] = /^(.+?)(?:#\d+)?((?:\.|->).*)?$/u.exec(key) ?? [];
+  const [, id = "", tail = ""] = /^(.*?)((?:\.|->).*)?$/u.exec(key.replaceAll(/#\d+/g, "")) ?? [];
   const names = tail.split(".").slice(1);
   if (tail.startsWith("->") || names[0] !== "fallback") return { id, rest: tail };
   const last = names.lastIndexOf("fallback");
