@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createAgent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { graph, workflow } from "../../src/workflows/index.ts";
+import { drawSteps, graph, workflow } from "../../src/workflows/index.ts";
 import { checkMermaid } from "./mermaid-grammar.ts";
 
 const agent = (name: string) => createAgent({ name, model: scriptedModel([""]) });
@@ -198,15 +198,55 @@ describe("a drawing", () => {
   });
 
   test("shows the states of an execution as classes", () => {
-    const drawn = everything().toMermaid({
-      execution: new Map([
-        ["classify", "done"],
-        ["last", "asking"],
-      ]),
+    const step = (key: string, status: "started" | "returned" | "failed" | "skipped", kind = "step") => ({
+      key,
+      status,
+      kind,
     });
+    const execution = [
+      step("classify", "returned", "agent"),
+      step("union", "skipped"),
+      step("enrich", "failed"),
+      step("enrich.skipped", "skipped"),
+      step("last", "returned"),
+      step("last.approve", "started", "ask"),
+      step("classify#2", "started", "agent"),
+      step("tech", "failed"),
+      step("tech.fallback.spare", "returned"),
+      step("other/inside", "returned"),
+      step("gone", "returned"),
+    ];
+    const drawn = everything().toMermaid({ execution });
     expect(checkMermaid(drawn)).toEqual([]);
-    expect(drawn).toContain("class n0 done");
-    expect(drawn).toContain("class n6 asking");
+    const classes = [...drawn.matchAll(/^ {2}class (n\d) (\w+)$/gm)].map(([, id, state]) => `${id} ${state}`);
+    expect(classes).toEqual([
+      "n0 working",
+      "n1 skipped",
+      "n2 waiting",
+      "n3 failed",
+      "n4 working",
+      "n5 skipped",
+      "n6 asking",
+      "n7 done",
+    ]);
+  });
+
+  test("of code is made from its execution", () => {
+    const drawn = drawSteps([
+      { key: "research", kind: "agent", status: "returned" },
+      { key: "price", status: "started" },
+      { key: "price/fetch", status: "returned" },
+      { key: "price/check", status: "failed" },
+      { key: "price", status: "returned" },
+      { key: "publish", kind: "ask", status: "started" },
+    ]);
+    expect(checkMermaid(drawn)).toEqual([]);
+    expect(drawn).toContain('s0["research (agent)"]');
+    expect(drawn).toContain("s0 --> s1");
+    expect(drawn).toContain("s1 --> s2");
+    expect(drawn).toContain("s2 --> s3");
+    expect(drawn).toContain("s1 --> s4");
+    expect(drawn).toContain("class s3 failed");
   });
 
   test("keeps text in its quotes, whatever it is", () => {

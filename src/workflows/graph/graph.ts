@@ -17,7 +17,7 @@ import type {
   WorkflowNode,
 } from "./definition.ts";
 import { definitionFromJson, planToJson } from "./json.ts";
-import { drawGraph, type NodeState } from "./mermaid.ts";
+import { type DrawnStep, drawGraph } from "./mermaid.ts";
 import { readGraph } from "./read-graph.ts";
 import { runGraph } from "./run.ts";
 import { digestOf, refusalOf } from "./versions.ts";
@@ -34,8 +34,8 @@ export interface Graph<Input = unknown, Output = unknown> extends Workflow<Input
 
 /** Options of `toMermaid`. */
 export interface DrawOptions {
-  /** What became of the nodes in an execution, drawn as classes. */
-  readonly execution?: ReadonlyMap<string, NodeState>;
+  /** The steps of an execution: what became of the nodes is drawn as classes. */
+  readonly execution?: readonly DrawnStep[];
 }
 
 type Input<Schema> = unknown extends Schema ? unknown : InputOf<Schema>;
