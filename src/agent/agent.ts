@@ -16,6 +16,7 @@ import {
   type InterruptOutcome,
   type InterruptRequest,
   interruptRun,
+  isReady,
   type OutputChoice,
   type OutputOf,
   type Run,
@@ -41,13 +42,14 @@ import {
 } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
+import { type Signal, sendSignal } from "../sessions/signals.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
 import { ChildAgents, type Startable } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
 import { checkFrames, findKin } from "./kin.ts";
-import { Launcher } from "./launcher.ts";
+import { Launcher, type Program } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
 import { presentPage, subscribeOwn } from "./own-events.ts";
 import { checkOptions, toolSets } from "./plan.ts";
@@ -103,7 +105,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
-  constructor(options: AgentOptions<RunContext>, shared?: Context) {
+  constructor(options: AgentOptions<RunContext>, shared?: Context, program?: Program) {
     checkOptions(options);
     checkAgentOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
@@ -131,7 +133,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       resolve: async (agentId) => options.agents?.(agentId),
       fork: (place, source, request) => this.#fork(place, source, request),
     });
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue });
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, program });
     const launcher = this.#launcher;
     this.#taker = new QueueTaker({
       context,
@@ -226,10 +228,26 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     const { by } = options;
     const asked = await resolveBranch(this.#context, scope);
     await this.answer(asked, interactionId, answer, by === undefined ? {} : { by });
+    return this.#goOn(asked, options);
+  }
+
+  /**
+   * Tells an execution something by name; a step of its workflow waits for it, or will. If it sleeps, this resumes it and
+   * returns the run. The same `id` again changes nothing.
+   */
+  async signal(scope: Scope, signal: Signal, options: RunOptions = {}): Promise<Run | undefined> {
+    checkRunOptions(options);
+    const ref = await resolveBranch(this.#context, scope);
+    await sendSignal(this.#context, ref, signal);
+    return this.#goOn(ref, options);
+  }
+
+  /** Resumes a turn that something has happened to, if it can go on now and no run has it. */
+  async #goOn(asked: BranchRef, options: RunOptions): Promise<Run | undefined> {
     // A child's turn goes on with the turn that waits for it.
     const ref = await findRoot(this.#context, asked);
     const left = await findLeft(this.#context, ref);
-    if (!left || left.waitingFor.length > 0) return undefined;
+    if (!left || !isReady(left, this.#context.clock.now())) return undefined;
     const missing = missingFrom(this.#options, left, options);
     if (missing.length === 0) return this.#launcher.launch(undefined, { ...options, ...ref });
     this.#warn(`A turn has its answer and waits for a run that passes ${missing.join(", ")} again:`, { ...ref });

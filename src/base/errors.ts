@@ -40,6 +40,7 @@ export type ErrorCode =
   | "queue_full"
   | "no_answer"
   | "run_failed"
+  | "workflow_changed"
   | "model_failed"
   | "context_overflow"
   | "output_invalid"

@@ -27,6 +27,7 @@ import {
 import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
 import { mergeRequests } from "./request.ts";
 import { spend, sumUsage } from "./spent.ts";
+import { addStep, foldParked, stepOf, wake } from "./steps.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchHeader,
@@ -56,6 +57,7 @@ export function fold(view: BranchView, fact: Fact | UnknownFact): void {
   }
   // A kind this version does not know, of a newer log or a newer server, moves the position and nothing else.
   if (isKnown(fact)) foldKnown(view, fact);
+  if (view.open?.asleep) wake(view, fact);
   view.seq = fact.seq;
   view.updatedAt = fact.at;
 }
@@ -85,6 +87,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
     if (fact.by ?? fact.metadata ?? fact.request) view.open = { ...view.open, ...askedOf(fact) };
     if (fact.inputs) dropFromQueue(view, fact.inputs);
+    if (fact.continues) view.open = { ...view.open, continues: fact.continues };
   },
   "turn.resumed"(view, fact) {
     growing(view, fact).runs.push(runOf(fact));
@@ -102,7 +105,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     addResult(growing(view, fact).messages, fact);
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
-  "turn.parked": nothing,
+  "turn.parked": foldParked,
+  "step.started": foldStep,
+  "step.returned": foldStep,
+  "step.skipped": foldStep,
+  "signal.received": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
   "task.started": nothing,
@@ -159,6 +166,10 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
 };
 
 function nothing(): void {}
+
+function foldStep(view: BranchView, fact: Fact<"step.started" | "step.returned" | "step.skipped">): void {
+  view.open = addStep(openTurnOf(view, fact), stepOf(fact));
+}
 
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {

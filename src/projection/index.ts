@@ -4,6 +4,7 @@ export { fold, project } from "./fold.ts";
 export { transcript } from "./transcript.ts";
 export { type BranchPlace, BranchTree, type TreeNode } from "./tree.ts";
 export {
+  type Asleep,
   type BranchHeader,
   type BranchView,
   type Cleared,
@@ -15,6 +16,7 @@ export {
   type Overlay,
   PartialView,
   type RunRecord,
+  type StepRecord,
   type TurnOutcome,
   type TurnRecord,
   type TurnStatus,

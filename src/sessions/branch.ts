@@ -3,7 +3,7 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Message, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
-import type { RowHeader } from "../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../projection/header.ts";
 import {
   type BranchPlace,
   BranchTree,
@@ -105,7 +105,8 @@ export function treeOf(records: readonly BranchRecord[], visibility: Visibility)
 
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
-  const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
+  const { name, description, tags = [], metadata = {}, messages = 0, fork } = record.header as RowHeader;
+  const turn = openTurnIn(record.header as RowHeader);
   const { owner, visibility, usage, queued } = record.header as RowHeader;
   return {
     sessionId,

@@ -72,6 +72,7 @@ export type { DiffOptions } from "./prompts/diff.ts";
 export type { InputChange, InputEdit, QueueOptions, Queuing } from "./queue.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
+export type { Signal } from "./signals.ts";
 export type { TurnOptions } from "./turn-opening.ts";
 export type { TurnClose, TurnFailure, TurnWriter } from "./turn-writer.ts";
 export type { SavedSessionAndBranch, SessionAndBranch } from "./working-copies.ts";

@@ -40,4 +40,11 @@ export type {
   Workflow,
   WorkflowOptions,
 } from "./port.ts";
+export {
+  createWorkflow,
+  type ExecutionOptions,
+  type TypedRunner,
+  WorkflowRunner,
+  type WorkflowRunnerOptions,
+} from "./runner.ts";
 export { workflow } from "./workflow.ts";

@@ -28,6 +28,8 @@ export interface SpawningCall extends CallAttempt {
   readonly isLeft: boolean;
   /** Counts the children without a key. */
   readonly count: { next: number };
+  /** What else the child's run is asked with. */
+  readonly config?: RunOptions["config"];
 }
 
 export async function spawnChild(
@@ -47,7 +49,7 @@ export async function spawnChild(
   await turn.log.settle();
   const call = { ...turn.held.ref, born: await bornOf(turn), turnId: turn.turnId, callId, toolName, key };
   checkId(call.callId, "call");
-  const run = runOptions(turn, { call, options });
+  const run = runOptions(turn, { call, options, config: spawning.config });
   const task = options.prompt === "parent" ? taskOf(child, input) : input;
   const request = { turn, host: turn.host, call, messageId, signal, agent: child, input: task, options, run };
   const policy = { ...options, ...resolvePolicy(options) };
@@ -101,7 +103,10 @@ async function bornOf({ context, held }: ActiveTurn): Promise<string> {
 }
 
 /** How a child is asked for: with the parent's caller, bounds and way to ask people. */
-function runOptions(turn: ActiveTurn, { call, options }: { call: ChildCallId; options: SpawnOptions }): RunOptions {
+function runOptions(
+  turn: ActiveTurn,
+  { call, options, config }: { call: ChildCallId; options: SpawnOptions; config?: RunOptions["config"] | undefined },
+): RunOptions {
   const { plan, asked } = turn;
   const { permissionMode, tighten } = plan.config;
   const { sessionId, branchId, turnId, callId } = call;
@@ -114,6 +119,7 @@ function runOptions(turn: ActiveTurn, { call, options }: { call: ChildCallId; op
   const context = options.context ?? plan.wholeRequest?.context;
   return {
     config: {
+      ...config,
       ...(permissionMode && { permissionMode }),
       ...(options.limits && { limits: options.limits }),
       ...(Object.keys(tightened).length > 0 && { tighten: tightened }),

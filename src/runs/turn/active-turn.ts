@@ -59,6 +59,8 @@ export interface ActiveTurnOptions {
   readonly abort: (reason: unknown) => void;
   /** Finds the agents that calls spawn. */
   readonly host: ChildHost;
+  /** Whether code works on the turn, in place of a model. */
+  readonly isCode?: boolean;
   /** The run that this one works for. */
   readonly parent?: ParentRun | undefined;
   /** Told of every child that begins, or is found again. */
@@ -121,6 +123,16 @@ export class ActiveTurn {
   isOver = false;
   /** The turn is left open for another run. */
   isLeft = false;
+  /** What has nothing to do until a time, or until it is woken: a turn that is parked with some of these sleeps as long. */
+  readonly sleepers = new Map<string, number | undefined>();
+  /** Something was written on the branch before the turn fell asleep, so that it wakes at once. */
+  isWoken = false;
+  /** Told of every fact that the log shows from now on. */
+  onFact: ((fact: Fact | UnknownFact) => void) | undefined;
+  /** What the turn consists of so far, where code works on it. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Whether messages can join the turn. */
+  readonly isSteerable: boolean;
   readonly #parent: ParentRun | undefined;
   #hook: HookContext | undefined;
   #isListening = false;
@@ -142,6 +154,8 @@ export class ActiveTurn {
     this.abort = options.abort;
     this.host = options.host;
     this.isListenedTo = options.isListenedTo;
+    this.isSteerable = !options.isCode;
+    this.earlier = options.isCode ? earlier : [];
     this.onChild = options.onChild;
     this.#parent = options.parent;
     this.#parent?.track(() => this.tokens);
@@ -223,6 +237,7 @@ export class ActiveTurn {
 
   /** Whether something waits to steer the turn, as far as this process has seen. */
   get mayBeSteered(): boolean {
+    if (!this.isSteerable) return false;
     const queue = this.context.views.cachedToAppend(this.held.ref)?.view.queue;
     return this.isSteered || queue?.some(({ when }) => when === "steer") === true;
   }
@@ -330,6 +345,7 @@ export class ActiveTurn {
     if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));
     this.asking.see(fact);
     if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
+    this.onFact?.(fact);
   }
 
   /** An answer may change what the model is offered: `{ tools: { hide: [...], show: [...] } }`. */
