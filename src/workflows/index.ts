@@ -19,6 +19,7 @@ export type {
   WorkflowNode,
 } from "./graph/definition.ts";
 export { type DrawOptions, type Graph, graph } from "./graph/graph.ts";
+export { type DrawnStep, drawSteps } from "./graph/mermaid.ts";
 export type {
   AgentNodeOptions,
   AgentNodeResult,

@@ -169,6 +169,31 @@ describe("a join of any", () => {
   });
 });
 
+describe("a loop with an edge from outside", () => {
+  const g = graph("outside", {
+    nodes: {
+      a: { run: (_values, { key }) => ({ isFirst: key === "a" }) },
+      x: { run: () => 1 },
+      j: { run: () => 2, join: "any" },
+    },
+    edges: [
+      ["start", ["a", "x"]],
+      ["a", "j", { field: "isFirst", is: true }],
+      ["x", "j"],
+      ["j", "a", { max: 1 }],
+    ],
+  });
+
+  test.each<Record<string, number>>([{ a: 50 }, { x: 50 }, { x: 20, "a#2": 50 }])(
+    "goes round after that edge, which starts nothing again, whatever is slow: %j",
+    async (delays) => {
+      const { ran, skipped } = await runAll(g, null, { delay: (key) => delays[key] ?? 1 });
+      expect([...ran].sort()).toEqual(["a", "a#2", "j", "x"]);
+      expect([...skipped]).toEqual([["j#2", "condition"]]);
+    },
+  );
+});
+
 describe("a node that fails", () => {
   const failing = (onError: "stop" | "skip" | "isolate" | { fallback: "spare" }) =>
     graph("failing", {

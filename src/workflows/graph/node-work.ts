@@ -1,5 +1,5 @@
 // The work of one node: its agent, function or workflow, the question after it, and what becomes of a failure.
-//   NodeWork-1. All that is recorded has a key that follows from the node and its round.
+//   NodeWork-1. All that is recorded has a key that follows from the node and its round, or is counted in the order of its rounds.
 //   NodeWork-2. A failure is what the work threw. That the execution is parked, interrupted or taken over is none: it passes on.
 
 import type { Json, JsonObject } from "../../base/json.ts";
@@ -20,6 +20,8 @@ export type Outcome =
 /** A node in its round. */
 export interface NodeTask {
   readonly node: PlannedNode;
+  /** The same in every round: its id, or the way to it as a fallback. */
+  readonly name: string;
   readonly key: string;
   /** What it works with. */
   readonly input: unknown;
@@ -61,12 +63,13 @@ async function recover(work: NodeWork, task: NodeTask, error: unknown): Promise<
   }
   const node = work.nodes.get(onError.fallback)!;
   const input = inputOf(node, task.values, task.input);
-  return workOn(work, { ...task, node, input, key: `${task.key}.fallback.${node.id}` });
+  const [name, key] = [task.name, task.key].map((each) => `${each}.fallback.${node.id}`) as [string, string];
+  return workOn(work, { ...task, node, input, name, key });
 }
 
 function execute(flow: Flow, task: NodeTask): Promise<unknown> {
-  const { node, key, input } = task;
-  if (node.kind === "workflow") return flow.workflow(key, node.workflow.code, input);
+  const { node, name, input } = task;
+  if (node.kind === "workflow") return flow.workflow(name, node.workflow.code, input);
   return node.kind === "agent" ? runAgent(flow, node, task) : runFunction(flow, node, task);
 }
 
@@ -135,7 +138,7 @@ function isUndecided(error: unknown): boolean {
   return false;
 }
 
-async function approve(flow: Flow, { node, key, values }: NodeTask, output: unknown): Promise<Outcome> {
+async function approve(flow: Flow, { node, name, key, values }: NodeTask, output: unknown): Promise<Outcome> {
   const { approve } = node;
   const seen = { ...values, outputs: { ...values.outputs, [node.id]: output } };
   if (!approve || !(await judge(flow, approve.when, `${key}.approve.when`, output, seen)))
@@ -147,7 +150,7 @@ async function approve(flow: Flow, { node, key, values }: NodeTask, output: unkn
     ...(message !== undefined && { description: message }),
   };
   try {
-    const answer = await flow.ask(`${key}.approve`, { request, ...(timeoutMs !== undefined && { timeoutMs }) });
+    const answer = await flow.ask(`${name}.approve`, { request, ...(timeoutMs !== undefined && { timeoutMs }) });
     if (answer.approved === true) return { type: "done", output: merged(output, answer.output) };
     const { reason } = answer;
     return { type: "skipped", why: typeof reason === "string" && reason !== "" ? `denied: ${reason}` : "denied" };

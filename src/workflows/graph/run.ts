@@ -7,11 +7,12 @@ import type { Flow } from "../port.ts";
 import { showLive } from "../show.ts";
 import type { GraphValues } from "./definition.ts";
 import { describeWhen, isNamedCode, type PlannedEdge } from "./edge.ts";
+import { edgeKey, nodeKey } from "./keys.ts";
 import { LayerWatch } from "./layers.ts";
 import { inputOf, judge, type NodeWork, type Outcome, workOn } from "./node-work.ts";
 import { Outputs } from "./outputs.ts";
 import type { GraphPlan, PlannedNode } from "./plan.ts";
-import { type Effect, edgeKey, nodeKey, Scheduler } from "./scheduler.ts";
+import { type Effect, Scheduler } from "./scheduler.ts";
 import { nodesAbove } from "./shape.ts";
 import { places } from "./slots.ts";
 import { fillTemplate } from "./template.ts";
@@ -64,7 +65,7 @@ class GraphRun {
       this.#outputs.set(id, outcome.output);
       return this.#scheduler.completed(id, (edge) => held.has(edge));
     }
-    await this.#flow.skip(`${nodeKey(id, this.#scheduler.round(id))}.skipped`, outcome.why);
+    await this.#flow.skip(`${id}.skipped`, outcome.why);
     return this.#scheduler.skipped(id);
   }
 
@@ -74,7 +75,7 @@ class GraphRun {
     for (const effect of effects) {
       if (effect.type === "take") this.#showEdge(effect.edge, effect.round);
       else if (effect.type === "round") this.#outputs.beginRound(effect.ids);
-      else if (effect.type === "pass") passed.push(this.#flow.skip(nodeKey(effect.id, effect.round), "condition"));
+      else if (effect.type === "pass") passed.push(this.#flow.skip(effect.id, "condition"));
       else {
         started.push(effect.id);
         this.#start(this.#plan.nodes.get(effect.id)!, effect.round);
@@ -96,7 +97,7 @@ class GraphRun {
     const key = nodeKey(id, round);
     const values = this.#outputs.seenBy(id);
     const input = await this.#inputOf(node, key, values);
-    const outcome = await workOn(this.#work, { node, key, input, values });
+    const outcome = await workOn(this.#work, { node, name: id, key, input, values });
     const held = outcome.type === "done" ? await this.#judge(id, round, values, outcome.output) : new Set<never>();
     return { id, outcome, held };
   }
