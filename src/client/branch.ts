@@ -21,13 +21,14 @@ import type {
   ForkedRun,
   ForkRequest,
   Input,
+  RedoRequest,
   RevertPoint,
   SubmittedRun,
   UndoneTurn,
 } from "../wire/handle.ts";
 import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
-import { editMessage, regenerateTurn, undoTurn } from "../wire/revise.ts";
+import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
@@ -266,7 +267,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return editMessage(this, messageId, input, options);
   }
 
-  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
   regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>> {
     return regenerateTurn(this, messageId, options);
   }
@@ -274,6 +275,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** Reverts the last turn. */
   undo(): Promise<UndoneTurn> {
     return undoTurn(this);
+  }
+
+  /** Brings what the newest `undo` or `revert` took away back, on a new branch; this one stays as it is. */
+  redo(request?: RedoRequest): Promise<RemoteBranch<Event>> {
+    return redoOnFork(this, request) as Promise<RemoteBranch<Event>>;
   }
 
   /** The branch and those forked at the same point, the source first. */

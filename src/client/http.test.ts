@@ -89,6 +89,18 @@ describe("when no answer comes", () => {
     expect(await other.client.listSessions()).toEqual({ sessions: [] });
   });
 
+  test("bytes are asked for again, whole or as a stream, until an answer begins", async () => {
+    const { branch, asked } = clientOf(
+      breaks,
+      () => new Response("abc"),
+      breaks,
+      () => new Response("def"),
+    );
+    expect(await (await branch.content.get("c")).text()).toBe("abc");
+    expect(await new Response(await branch.content.stream("c")).text()).toBe("def");
+    expect(asked).toHaveLength(4);
+  });
+
   test("two inputs have two keys", async () => {
     const { branch, asked } = clientOf(() => json({}, 202));
     await branch.submit("Hi");

@@ -30,6 +30,7 @@ import { type DiffOptions, diffPrompts } from "./prompts/diff.ts";
 import { promptOf } from "./prompts/prompt-of.ts";
 import * as queue from "./queue.ts";
 import * as sessions from "./session.ts";
+import { listTasks, type TaskInfo } from "./tasks.ts";
 import type { TurnOptions } from "./turn-opening.ts";
 import type { TurnClose, TurnWriter } from "./turn-writer.ts";
 import * as turns from "./turns.ts";
@@ -72,6 +73,7 @@ export type { DiffOptions } from "./prompts/diff.ts";
 export type { InputChange, InputEdit, QueueOptions, Queuing } from "./queue.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
+export type { TaskInfo } from "./tasks.ts";
 export type { TurnOptions } from "./turn-opening.ts";
 export type { TurnClose, TurnFailure, TurnWriter } from "./turn-writer.ts";
 export type { SavedSessionAndBranch, SessionAndBranch } from "./working-copies.ts";
@@ -326,6 +328,13 @@ export class Sessions {
   /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
   withdrawInput(scope: Scope, inputId: string, change: queue.InputChange = {}): Promise<QueuedInput> {
     return queue.withdrawInput(this.#context, scope, inputId, change);
+  }
+
+  // Background tasks
+
+  /** Lists the background tasks of the branch that have not ended, oldest first. */
+  listTasks(scope: Scope): Promise<readonly TaskInfo[]> {
+    return listTasks(this.#context, scope);
   }
 
   // Remembered permissions

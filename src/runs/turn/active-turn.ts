@@ -31,9 +31,11 @@ import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
 import { fileBudget } from "../files/budget.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { FileResolver } from "../files/resolver.ts";
 import { branchFiles } from "../files/source.ts";
 import { tellError } from "../redact-errors.ts";
+import { TurnTasks } from "../tasks/turn-tasks.ts";
 import { keepableTexts } from "./keepable.ts";
 import { OwnEmitter } from "./own-emitter.ts";
 import { Parking } from "./parking.ts";
@@ -86,6 +88,7 @@ export class ActiveTurn {
   readonly abort: ActiveTurnOptions["abort"];
   readonly host: ChildHost;
   readonly children = new TurnChildren();
+  readonly tasks: TurnTasks;
   /** Whether a question could be answered. */
   readonly isListenedTo: () => boolean;
   readonly onChild: ActiveTurnOptions["onChild"];
@@ -143,6 +146,7 @@ export class ActiveTurn {
     this.host = options.host;
     this.isListenedTo = options.isListenedTo;
     this.onChild = options.onChild;
+    this.tasks = new TurnTasks({ context, held, host: options.host.tasks, limit: plan.limits.tasks });
     this.#parent = options.parent;
     this.#parent?.track(() => this.tokens);
     this.#heldUntil = context.clock.now() + plan.leaseMs;
@@ -166,7 +170,7 @@ export class ActiveTurn {
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.files = new FileResolver({
-      source: branchFiles(context, held.ref),
+      source: branchFiles(context, held.ref, { plan: plan.files, signal }),
       plan: plan.files,
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
@@ -214,7 +218,9 @@ export class ActiveTurn {
 
   /** Where files that come into being in this turn are stored. */
   fileDoor(origin: "tool" | "model"): FileDoor {
-    return { context: this.context, ref: this.held.ref, isChecked: false, origin };
+    const { context, held, emitter, plan, signal } = this;
+    const fetching = fetchingOf({ files: plan.files, redact: plan.redact, clock: context.clock, signal, emitter });
+    return { context, ref: held.ref, isChecked: false, origin, ...fetching };
   }
 
   view(): Promise<BranchView> {
@@ -318,6 +324,7 @@ export class ActiveTurn {
   #see(fact: Fact | UnknownFact): void {
     this.#parent?.see(fact);
     this.children.see(fact);
+    this.tasks.see(fact);
     if (fact.type === "tool.started") {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;

@@ -23,6 +23,7 @@ import type { ChildOpening } from "../children/port.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
 
@@ -110,9 +111,12 @@ async function decider(request: OpenRequest): Promise<Decide> {
 async function beginWith(request: OpenRequest, given: readonly InputMessage[]): Promise<Decide> {
   const { context, ref, planFor, opening } = request;
   const plan = await planFor();
-  const stored = await storeMessages({ context, ref, isChecked: true, origin: "input" }, given);
   const { emitter, signal } = request;
-  const listening = { context, ref, emitter, signal, audio: plan.audio, redact: plan.redact };
+  const { files, audio, redact } = plan;
+  const { fetching } = fetchingOf({ files, redact, clock: context.clock, signal, emitter });
+  const door = { context, ref, isChecked: true, origin: "input", ...(fetching && { fetching }) };
+  const stored = await storeMessages(door, given);
+  const listening = { context, ref, emitter, signal, audio, redact };
   const { messages: input, spent } = await transcribeAudio(listening, stored);
   const rewrite = plan.pipeline.beforeTurn && rewriter(request);
   return (view) => {
