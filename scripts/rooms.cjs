@@ -41,7 +41,6 @@ const privateRooms = [
   "content",
   "sessions",
   "runs",
-  "workflows",
   "agent",
   "chat",
   "stores/namespaced",

@@ -28,6 +28,7 @@ export function compactorOf(agent: CompactingAgent): Compactor {
   return {
     strategy: compaction.strategy,
     keep: compaction.keep,
+    retention: compaction.retention,
     onFork: compaction.onFork,
     async asker(ref, view) {
       const { model, tools, instructions } = await frameOf(agent);

@@ -54,7 +54,7 @@ export interface ClientOptions<Events extends readonly OwnEventDefinition[] = re
   readonly backoff?: Partial<Backoff>;
   /** A stream without data or heartbeats for this long is reconnected (default 45 s: three heartbeats). */
   readonly silenceMs?: number;
-  /** The timeout of a request (default 60 s). */
+  /** The timeout of a request (default 60 s); five times as long where a model has to speak first. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   /** Random numbers from 0 to 1, for the jitter. */

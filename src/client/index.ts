@@ -25,6 +25,7 @@ export type {
   ForkedRun,
   ForkRequest,
   Input,
+  RedoRequest,
   RevertPoint,
   RunOutcome,
   SessionHandle,

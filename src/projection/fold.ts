@@ -14,6 +14,7 @@ import type { Draft, Fact, FactType, Message, Ownership, UnknownFact } from "../
 import {
   addToLedger,
   countLedger,
+  countShown,
   cutOverlays,
   discardOverlays,
   foldCleared,
@@ -27,6 +28,7 @@ import {
 import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
 import { mergeRequests } from "./request.ts";
 import { spend, sumUsage } from "./spent.ts";
+import { cutTasks, dropTask, foldTaskStarted } from "./tasks.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchHeader,
@@ -105,8 +107,8 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "turn.parked": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
-  "task.started": nothing,
-  "task.ended": nothing,
+  "task.started": foldTaskStarted,
+  "task.ended": (view, { taskId }) => dropTask(view, taskId),
   "content.attached": nothing,
   "interrupt.requested": nothing,
   "input.queued": foldQueued,
@@ -147,6 +149,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.lastCut = fact.seq;
     view.lastState = fact.seq;
     forgetInteractions(view, fact.turnId);
+    cutTasks(view, ({ turnId }) => turnId === fact.turnId);
   },
   "interaction.opened"(view, fact) {
     view.interactions.push(Object.freeze(interactionOf(fact)));
@@ -170,14 +173,17 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
   view.interactions = [];
-  // They were sent to the parent, which takes them.
+  // They were sent to the parent, which takes them; its tasks report to it.
   view.queue = [];
+  view.tasks = [];
   cutOverlays(view);
   setOverlays(view, fact, overlays);
   if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
   view.lastCut = fact.seq;
   view.lastState = fact.seq;
   view.context = null;
+  view.shared = messages;
+  view.reverts = [];
   view.usage = {};
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
@@ -195,6 +201,7 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
         : Object.freeze({ ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" }),
     );
   view.interactions = [];
+  cutTasks(view, ({ seq }) => seq > fact.to);
   cutOverlays(view, fact.to);
   setOverlays(view, fact, overlays);
   if (view.lastOverlay > fact.to) view.lastOverlay = fact.seq;
@@ -203,6 +210,17 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
+  view.shared = Math.min(view.shared, fact.messages);
+  noteRevert(view, fact);
+}
+
+/** How many reverts a view knows: rows of branches have them, and are written with every append. */
+const mostReverts = 32;
+
+function noteRevert(view: BranchView, { seq }: { readonly seq: number }): void {
+  const last = view.messages.at(-1);
+  const revert = { seq, messageCount: countShown(view), ...(last && { messageId: last.id }) };
+  view.reverts = [...view.reverts, Object.freeze(revert)].slice(-mostReverts);
 }
 
 interface TurnEnd<Status extends TurnStatus = TurnStatus> {

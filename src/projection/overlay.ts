@@ -159,7 +159,8 @@ export function setOverlays(
     view.overlays = view.overlays.map((each) => (each.to <= count ? settled(each) : each));
     for (const each of view.overlays) if (each.turnId === undefined) dropCovered(view, each);
   }
-  if (cleared) view.cleared = [...cleared];
+  // A position of another log, which a fork carries, must not lie behind what happens here later.
+  if (cleared) view.cleared = cleared.map((each) => (each.seq > seq ? { ...each, seq } : each));
 }
 
 /** Drops what lies behind the end of a ledger that was cut, or was written after a position. */

@@ -11,6 +11,9 @@ import type {
   SubmitOptions,
 } from "../client/index.ts";
 import type { BoughEvent } from "../events/index.ts";
+import { type Parting, partings } from "../projection/index.ts";
+import type { RedoRequest, UndoneTurn } from "../wire/handle.ts";
+import { planEdit, planRegeneration, type Revision } from "../wire/revise.ts";
 import type { BranchSummary, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
 
 /** Options of `useBranch`. */
@@ -50,6 +53,16 @@ export interface BranchUse<Event = BoughEvent> extends Omit<BranchPicture, "inte
   stop(reason?: string): Promise<InterruptAnswer>;
   /** Forks the branch after a message (default: the latest). */
   fork(request?: ForkRequest): Promise<RemoteBranch<Event>>;
+  /** The places where the messages have other versions, on other branches: `‹2/3›`. */
+  readonly partings: readonly Parting[];
+  /** Forks before a user message and submits another input in its place; resolves with the new branch. */
+  edit(messageId: string, input: Input, options?: SubmitOptions): Promise<RemoteBranch<Event>>;
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
+  regenerate(messageId?: string, options?: SubmitOptions): Promise<RemoteBranch<Event>>;
+  /** Reverts the last turn. */
+  undo(): Promise<UndoneTurn>;
+  /** Brings what the newest `undo` took away back, on a new branch. */
+  redo(request?: RedoRequest): Promise<RemoteBranch<Event>>;
   /** Reloads the list of branches: forks by other clients are not announced. */
   refresh(): Promise<void>;
   /** The client's handle of the branch, for everything else. */
@@ -96,6 +109,7 @@ export function useBranch<Event = BoughEvent>(
     [picture.interactions, actions],
   );
   const siblings = useMemo(() => siblingsOf(branches, branchId), [branches, branchId]);
+  const parts = useMemo(() => partings(branches, branchId), [branches, branchId]);
   const { error: broken, ...drawn } = picture;
   const error = asError(broken ?? failure);
   return {
@@ -105,8 +119,8 @@ export function useBranch<Event = BoughEvent>(
     interactions,
     branches,
     siblings,
-    submit: actions.submit,
-    fork: actions.fork,
+    partings: parts,
+    ...ofTurns(actions),
     stop,
     refresh,
     handle,
@@ -166,19 +180,37 @@ function useBranches(
 
 const none: readonly BranchSummary[] = [];
 
+/** Those of the hook's actions that need nothing of the picture. */
+function ofTurns<Event>(actions: ReturnType<typeof actionsOf<Event>>) {
+  const { submit, fork, edit, regenerate, undo, redo } = actions;
+  return { submit, fork, edit, regenerate, undo, redo };
+}
+
 function actionsOf<Event>(handle: RemoteBranch<Event>, attempt: Attempt, refresh: () => Promise<void>) {
+  const revise = async (revision: Promise<Revision>, options: SubmitOptions = {}) => {
+    const { point, input } = await revision;
+    const branch = await handle.fork(point);
+    await branch.submit(input, options);
+    await refresh();
+    return branch;
+  };
+  const refreshed = async <T>(work: Promise<T>): Promise<T> => {
+    const result = await work;
+    await refresh();
+    return result;
+  };
   return {
+    edit: (messageId: string, input: Input, options?: SubmitOptions) =>
+      attempt(revise(planEdit(handle, messageId, input), options)),
+    regenerate: (messageId?: string, options?: SubmitOptions) =>
+      attempt(revise(planRegeneration(handle, messageId), options)),
+    undo: () => attempt(refreshed(handle.undo())),
+    redo: (request?: RedoRequest) => attempt(refreshed(handle.redo(request))),
     submit: (input?: Input, options: SubmitOptions = {}) => attempt<InputAnswer>(handle.submit(input, options)),
     stop: (runId: string | undefined, reason: string | undefined) =>
       attempt(handle.interrupt({ ...(runId !== undefined && { runId }), ...(reason !== undefined && { reason }) })),
     respond: (id: string, answer: JsonObject) => attempt(handle.respond(id, answer)),
-    fork: (request?: ForkRequest) =>
-      attempt(
-        handle.fork(request).then(async (branch) => {
-          await refresh();
-          return branch;
-        }),
-      ),
+    fork: (request?: ForkRequest) => attempt(refreshed(handle.fork(request))),
   };
 }
 

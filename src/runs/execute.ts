@@ -125,6 +125,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   if (turnMs !== undefined) void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
     const result = await toItsEnd(turn, opened);
+    if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
     return { result, isAwaited: turn.hasGivenSignal || turnMs !== undefined };
   } finally {

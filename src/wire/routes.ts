@@ -168,7 +168,7 @@ export const routes = {
     bodyOptional: true,
   }),
   uncompact: route("POST", `${branch}/uncompact`, {
-    summary: "Takes a compaction back: the newest, or the one named.",
+    summary: "Takes a compaction or a clearing back: the newest, or the one named.",
     scope: "run",
     body: bodies.uncompact,
     bodyOptional: true,

@@ -13,6 +13,7 @@ import { describeFuzz } from "./fuzz.cases.ts";
 import { describeHidden } from "./hidden.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
+import { describeLists } from "./lists.cases.ts";
 import { describeLive } from "./live.cases.ts";
 import { describeMatrix } from "./matrix.cases.ts";
 import { describeMountStreams } from "./mount-streams.cases.ts";
@@ -44,6 +45,7 @@ export function describeAll(open: OpenStore): void {
   describe("pages", () => describePages(open));
   describe("conversation limit", () => describeConversationLimit(open));
   describe("live", () => describeLive(open));
+  describe("lists", () => describeLists(open));
   describe("reads", () => describeReads(open));
   describe("stalled", () => describeStalled(open));
   describe("socket", () => describeSocket(open));

@@ -24,7 +24,10 @@ export type ChildState =
   | { readonly at: "open"; readonly seq: number; readonly isHeld: boolean; readonly questions: readonly Interaction[] }
   | ({ readonly at: "closed" } & ClosedChild);
 
-export async function lookAt(context: Context, { ref, turnId }: ChildAddress): Promise<ChildState> {
+export async function lookAt(
+  context: Context,
+  { ref, turnId }: Pick<ChildAddress, "ref" | "turnId">,
+): Promise<ChildState> {
   const { views } = context;
   const loaded = await views.loadForRun(ref).catch((error) => {
     if (isGone(error)) return undefined;

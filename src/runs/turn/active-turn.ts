@@ -35,6 +35,7 @@ import { fetchingOf } from "../files/fetching.ts";
 import { FileResolver } from "../files/resolver.ts";
 import { branchFiles } from "../files/source.ts";
 import { tellError } from "../redact-errors.ts";
+import { TurnTasks } from "../tasks/turn-tasks.ts";
 import { keepableTexts } from "./keepable.ts";
 import { OwnEmitter } from "./own-emitter.ts";
 import { Parking } from "./parking.ts";
@@ -87,6 +88,7 @@ export class ActiveTurn {
   readonly abort: ActiveTurnOptions["abort"];
   readonly host: ChildHost;
   readonly children = new TurnChildren();
+  readonly tasks: TurnTasks;
   /** Whether a question could be answered. */
   readonly isListenedTo: () => boolean;
   readonly onChild: ActiveTurnOptions["onChild"];
@@ -144,6 +146,7 @@ export class ActiveTurn {
     this.host = options.host;
     this.isListenedTo = options.isListenedTo;
     this.onChild = options.onChild;
+    this.tasks = new TurnTasks({ context, held, host: options.host.tasks, limit: plan.limits.tasks });
     this.#parent = options.parent;
     this.#parent?.track(() => this.tokens);
     this.#heldUntil = context.clock.now() + plan.leaseMs;
@@ -321,6 +324,7 @@ export class ActiveTurn {
   #see(fact: Fact | UnknownFact): void {
     this.#parent?.see(fact);
     this.children.see(fact);
+    this.tasks.see(fact);
     if (fact.type === "tool.started") {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
