@@ -60,8 +60,11 @@ export async function storeMessages(door: FileDoor, messages: readonly InputMess
   return stored;
 }
 
-function hasFiles({ content }: InputMessage): boolean {
-  return typeof content !== "string" && content.some((part) => isAnyFile(part) || isFileOutput(part));
+/** Whether there is anything to store in a message. */
+export function hasFiles(message: InputMessage): boolean {
+  // What is no message is refused where it is written.
+  const { content } = Object(message) as Partial<InputMessage>;
+  return Array.isArray(content) && content.some((part) => isAnyFile(part) || isFileOutput(part));
 }
 
 /** The parts with their files stored. */

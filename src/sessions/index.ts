@@ -2,7 +2,7 @@
 
 import { systemClock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { Fact, QueuedInput } from "../events/index.ts";
 import type { ByteRange, ContentUrl } from "../log/content.ts";
 import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
@@ -267,7 +267,7 @@ export class Sessions {
   // Turns
 
   /** Begins a turn with its input. The writer holds the branch until the turn closes. */
-  beginTurn(scope: Scope, input: string | readonly NewMessage[], options: TurnOptions = {}): Promise<TurnWriter> {
+  beginTurn(scope: Scope, input: string | readonly InputMessage[], options: TurnOptions = {}): Promise<TurnWriter> {
     return turns.beginTurn(this.#context, scope, input, options);
   }
 
@@ -285,7 +285,7 @@ export class Sessions {
   }
 
   /** Appends a complete turn at once, for example to import one. */
-  appendTurn(scope: Scope, messages: readonly NewMessage[], close: TurnClose & TurnOptions = {}) {
+  appendTurn(scope: Scope, messages: readonly InputMessage[], close: TurnClose & TurnOptions = {}) {
     return turns.appendTurn(this.#context, scope, messages, close);
   }
 
