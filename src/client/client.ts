@@ -23,6 +23,7 @@ import type {
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
 import { type BranchContext, RemoteBranch } from "./branch.ts";
+import { ChangeSubscription, type ChangesOptions } from "./changes.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
@@ -95,6 +96,14 @@ export class Client<Event = BoughEvent> {
   /** Returns a handle of the branch (default: the session's "main"). Sends no request. */
   branch(scope: BranchScope): RemoteBranch<Event> {
     return new RemoteBranch(this.#context, this.#locate(scope));
+  }
+
+  /**
+   * Tells what changes, in all sessions or in one: sessions and branches that come and go, runs, questions, queues. Reconnects by
+   * itself. Changes are hints: read again what you show.
+   */
+  changes(options: ChangesOptions): ChangeSubscription {
+    return new ChangeSubscription(this.#context, options);
   }
 
   /** Returns a handle of the session. Sends no request. */

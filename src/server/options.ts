@@ -71,6 +71,8 @@ export interface ServerLimits {
   readonly stalledMs: number;
   /** How often an idle stream sends a heartbeat, and its reader's access is checked again (default 15 s). */
   readonly heartbeatMs: number;
+  /** How often feeds of changes look for what other processes changed, while they have readers (default 1 s). */
+  readonly lookMs: number;
 }
 
 export const defaultLimits: ServerLimits = {
@@ -98,6 +100,7 @@ export const defaultLimits: ServerLimits = {
   guesses: 240,
   stalledMs: 60_000,
   heartbeatMs: 15_000,
+  lookMs: 1_000,
 };
 
 /** The second argument of `resolveAgent`. */

@@ -4,6 +4,7 @@ import { describe } from "vitest";
 import { describeAssets } from "./assets.cases.ts";
 import { describeAttacks } from "./attacks.cases.ts";
 import { describeAudit } from "./audit.cases.ts";
+import { describeChanges } from "./changes.cases.ts";
 import { describeChildren } from "./children.cases.ts";
 import { describeClientConfig } from "./client-config.cases.ts";
 import { describeCompaction } from "./compaction.cases.ts";
@@ -45,6 +46,7 @@ export function describeAll(open: OpenStore): void {
   describe("pages", () => describePages(open));
   describe("conversation limit", () => describeConversationLimit(open));
   describe("live", () => describeLive(open));
+  describe("changes", () => describeChanges(open));
   describe("lists", () => describeLists(open));
   describe("reads", () => describeReads(open));
   describe("stalled", () => describeStalled(open));
