@@ -99,6 +99,7 @@ const limits: OptionChecks<Limits> = {
   turnMs: anything,
   tokens: anything,
   maxDepth: anything,
+  tasks: anything,
 };
 const limitsTable = optionTable<Limits>(limits);
 const agentLimitsTable = optionTable<NonNullable<AgentOptions["limits"]>>({

@@ -47,7 +47,9 @@ import {
   type Input,
   type InputAnswer,
   queuedInputBody,
+  type RedoRequest,
   type RevertPoint,
+  redoOnFork,
   regenerateTurn,
   type SessionHandle,
   type SubmittedRun,
@@ -191,6 +193,10 @@ export class LocalBranch implements BranchHandle {
 
   undo() {
     return undoTurn(this);
+  }
+
+  redo(request?: RedoRequest): Promise<BranchHandle> {
+    return redoOnFork(this, request);
   }
 
   async revert(point: RevertPoint) {

@@ -246,6 +246,7 @@ export function checkLimits(limits: Limits): Limits {
   const { tokens, maxDepth } = limits;
   if (tokens !== undefined && !(tokens > 0)) throw badOption("limits.tokens must be a number above 0.");
   if (!Number.isInteger(maxDepth) || maxDepth < 0) throw badOption("limits.maxDepth must be an integer ≥ 0.");
+  if (!Number.isInteger(limits.tasks) || limits.tasks < 0) throw badOption("limits.tasks must be an integer ≥ 0.");
   return limits;
 }
 

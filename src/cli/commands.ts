@@ -86,6 +86,24 @@ const compactions: Group = {
   },
 };
 
+const pins: Group = {
+  summary: "list, add and remove messages of a branch that compactions keep",
+  commands: {
+    ls: {
+      summary: "list a branch's pinned messages",
+      load: async () => (await import("./commands/pins-ls.ts")).pinsLs,
+    },
+    add: {
+      summary: "pin a message: later compactions keep it verbatim",
+      load: async () => (await import("./commands/pins-add.ts")).pinsAdd,
+    },
+    rm: {
+      summary: "remove a pin",
+      load: async () => (await import("./commands/pins-rm.ts")).pinsRm,
+    },
+  },
+};
+
 const content: Group = {
   summary: "list, store, read and remove files of a branch",
   commands: {
@@ -147,6 +165,7 @@ export const root: Group = {
     sessions,
     interactions,
     compactions,
+    pins,
     content,
     prompts,
     events,

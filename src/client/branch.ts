@@ -22,13 +22,14 @@ import type {
   ForkedRun,
   ForkRequest,
   Input,
+  RedoRequest,
   RevertPoint,
   SubmittedRun,
   UndoneTurn,
 } from "../wire/handle.ts";
 import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
-import { editMessage, regenerateTurn, undoTurn } from "../wire/revise.ts";
+import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
 import type {
   BranchBody,
@@ -261,7 +262,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** Creates a branch that shares this one up to a message (default: the latest). */
   async fork({ from, ...request }: ForkRequest = {}): Promise<RemoteBranch<Event>> {
     const body = { ...(from !== undefined && { fromMessageId: from }), ...request };
-    const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body });
+    const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body, asksModel: true });
     return this.#other(id);
   }
 
@@ -270,7 +271,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return editMessage(this, messageId, input, options);
   }
 
-  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
   regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>> {
     return regenerateTurn(this, messageId, options);
   }
@@ -278,6 +279,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** Reverts the last turn. */
   undo(): Promise<UndoneTurn> {
     return undoTurn(this);
+  }
+
+  /** Brings what the newest `undo` or `revert` took away back, on a new branch; this one stays as it is. */
+  redo(request?: RedoRequest): Promise<RemoteBranch<Event>> {
+    return redoOnFork(this, request) as Promise<RemoteBranch<Event>>;
   }
 
   /** The branch and those forked at the same point, the source first. */
@@ -293,26 +299,26 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request: CompactRequest = {}): Promise<CompactionInfo> {
-    return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, isRepeatable: false });
+    return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, asksModel: true });
   }
 
-  /** Takes a compaction back: the newest, or the one named. */
-  async uncompact(compactionId?: string): Promise<CompactionInfo | undefined> {
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  async uncompact(compactionId?: string): Promise<CompactionInfo> {
     const body = compactionId === undefined ? {} : { compactionId };
-    const { compaction } = await this.#http.json<{ compaction?: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
+    const { compaction } = await this.#http.json<{ compaction: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
       ...{ body, isRepeatable: false },
     });
     return compaction;
   }
 
-  /** The compactions in force and those they replaced, newest first. */
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]> {
     return allPages(this.#http, `${this.#path}/compactions`, "compactions");
   }
 
   /** Asks the same questions with a compaction and without it, and compares the answers. */
   checkCompaction(request: CompactionCheckRequest = {}): Promise<CompactionCheck> {
-    return this.#http.json("POST", `${this.#ofAgent}/check-compaction`, { body: request, isRepeatable: false });
+    return this.#http.json("POST", `${this.#ofAgent}/check-compaction`, { body: request, asksModel: true });
   }
 
   /** What the model was sent for a reply, rebuilt from the log and verified by its hash. */

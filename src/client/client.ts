@@ -24,6 +24,7 @@ import type {
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
 import { type BranchContext, RemoteBranch } from "./branch.ts";
+import { ChangeSubscription, type ChangesOptions } from "./changes.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
@@ -55,7 +56,7 @@ export interface ClientOptions<Events extends readonly OwnEventDefinition[] = re
   readonly backoff?: Partial<Backoff>;
   /** A stream without data or heartbeats for this long is reconnected (default 45 s: three heartbeats). */
   readonly silenceMs?: number;
-  /** The timeout of a request (default 60 s). */
+  /** The timeout of a request (default 60 s); five times as long where a model has to speak first. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   /** Random numbers from 0 to 1, for the jitter. */
@@ -113,6 +114,14 @@ export class Client<Event = BoughEvent> {
   /** Returns a handle of the branch (default: the session's "main"). Sends no request. */
   branch(scope: BranchScope): RemoteBranch<Event> {
     return new RemoteBranch(this.#context, this.#locate(scope));
+  }
+
+  /**
+   * Tells what changes, in all sessions or in one: sessions and branches that come and go, runs, questions, queues. Reconnects by
+   * itself. Changes are hints: read again what you show.
+   */
+  changes(options: ChangesOptions): ChangeSubscription {
+    return new ChangeSubscription(this.#context, options);
   }
 
   /** Returns a handle of the session. Sends no request. */

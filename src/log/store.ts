@@ -151,6 +151,14 @@ export interface SessionPage {
   readonly cursor?: string;
 }
 
+/** Selects claims. */
+export interface RunQuery {
+  /** Only claims of this session. */
+  readonly sessionId?: string;
+  /** Only claims whose lease ends before this time. */
+  readonly endsBefore?: number;
+}
+
 /** Selects open branches. */
 export interface OpenQuery {
   /** Only branches of this session. */
@@ -287,10 +295,10 @@ export interface Store {
   renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }): Promise<RunClaim>;
   /** Releases the slot; false when the claim was no longer in force. */
   releaseRun(ref: BranchRef, claim: { epoch: number }): Promise<boolean>;
-  /** Every claim that was not released, expired or not, oldest first. Recovery starts from these. */
-  listRuns(options?: { sessionId?: string }): Promise<readonly RunClaim[]>;
+  /** Claims that were not released, expired or not, oldest first. Recovery starts from these. */
+  listRuns(query?: RunQuery): Promise<readonly RunClaim[]>;
   /**
-   * Branches whose header has a value under `turn`, `asks` or `queued`, by session id and then by branch id (code point
+   * Branches whose header has a value under `turn`, `asks`, `queued` or `tasks`, by session id and then by branch id (code point
    * order). Found by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A
    * cursor that is not one is `invalid_argument`.
    */
@@ -319,8 +327,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions and inputs that wait on it. */
-const openKeys = ["turn", "asks", "queued"] as const;
+/** The keys of a header by which `listOpen` finds a branch: its open turn, questions and inputs that wait, background tasks. */
+const openKeys = ["turn", "asks", "queued", "tasks"] as const;
 
 /** Whether `listOpen` has to find a branch with this header. */
 export function isOpenHeader(header: JsonObject): boolean {

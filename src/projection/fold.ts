@@ -14,6 +14,7 @@ import type { Fact, FactType, Message, UnknownFact } from "../events/index.ts";
 import {
   addToLedger,
   countLedger,
+  countShown,
   cutOverlays,
   discardOverlays,
   foldCleared,
@@ -27,6 +28,8 @@ import {
 import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
 import { askedOf, headerOf, interactionOf, messageOf, outcomeOf, resumedWith, runOf, updateHeader } from "./records.ts";
 import { spend, sumUsage } from "./spent.ts";
+import { addStep, foldParked, stepOf, wake } from "./steps.ts";
+import { cutTasks, dropTask, foldTaskStarted } from "./tasks.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
   type BranchView,
@@ -54,6 +57,7 @@ export function fold(view: BranchView, fact: Fact | UnknownFact): void {
   }
   // A kind this version does not know, of a newer log or a newer server, moves the position and nothing else.
   if (isKnown(fact)) foldKnown(view, fact);
+  if (view.open?.asleep) wake(view, fact);
   view.seq = fact.seq;
   view.updatedAt = fact.at;
 }
@@ -83,6 +87,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
     if (fact.by ?? fact.metadata ?? fact.request) view.open = { ...view.open, ...askedOf(fact) };
     if (fact.inputs) dropFromQueue(view, fact.inputs);
+    if (fact.continues) view.open = { ...view.open, continues: fact.continues };
   },
   "turn.resumed"(view, fact) {
     growing(view, fact).runs.push(runOf(fact));
@@ -100,11 +105,15 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     addResult(growing(view, fact).messages, fact);
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
-  "turn.parked": nothing,
+  "turn.parked": foldParked,
+  "step.started": foldStep,
+  "step.returned": foldStep,
+  "step.skipped": foldStep,
+  "signal.received": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
-  "task.started": nothing,
-  "task.ended": nothing,
+  "task.started": foldTaskStarted,
+  "task.ended": (view, { taskId }) => dropTask(view, taskId),
   "content.attached": nothing,
   "interrupt.requested": nothing,
   "input.queued": foldQueued,
@@ -145,6 +154,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.lastCut = fact.seq;
     view.lastState = fact.seq;
     forgetInteractions(view, fact.turnId);
+    cutTasks(view, ({ turnId }) => turnId === fact.turnId);
   },
   "interaction.opened"(view, fact) {
     view.interactions.push(Object.freeze(interactionOf(fact)));
@@ -158,6 +168,10 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
 
 function nothing(): void {}
 
+function foldStep(view: BranchView, fact: Fact<"step.started" | "step.returned" | "step.skipped">): void {
+  view.open = addStep(openTurnOf(view, fact), stepOf(fact));
+}
+
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   const { overlays } = view;
@@ -168,14 +182,17 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.header = headerOf(fact);
   view.fork = { from, ...(messageId && { messageId }), messages };
   view.interactions = [];
-  // They were sent to the parent, which takes them.
+  // They were sent to the parent, which takes them; its tasks report to it.
   view.queue = [];
+  view.tasks = [];
   cutOverlays(view);
   setOverlays(view, fact, overlays);
   if (fact.overlays ?? fact.cleared) view.lastOverlay = fact.seq;
   view.lastCut = fact.seq;
   view.lastState = fact.seq;
   view.context = null;
+  view.shared = messages;
+  view.reverts = [];
   view.usage = {};
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
@@ -193,6 +210,7 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
         : Object.freeze({ ...turn, to: fact.to, status: "interrupted" as const, reason: "reverted" }),
     );
   view.interactions = [];
+  cutTasks(view, ({ seq }) => seq > fact.to);
   cutOverlays(view, fact.to);
   setOverlays(view, fact, overlays);
   if (view.lastOverlay > fact.to) view.lastOverlay = fact.seq;
@@ -201,6 +219,17 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
+  view.shared = Math.min(view.shared, fact.messages);
+  noteRevert(view, fact);
+}
+
+/** How many reverts a view knows: rows of branches have them, and are written with every append. */
+const mostReverts = 32;
+
+function noteRevert(view: BranchView, { seq }: { readonly seq: number }): void {
+  const last = view.messages.at(-1);
+  const revert = { seq, messageCount: countShown(view), ...(last && { messageId: last.id }) };
+  view.reverts = [...view.reverts, Object.freeze(revert)].slice(-mostReverts);
 }
 
 interface TurnEnd<Status extends TurnStatus = TurnStatus> {

@@ -6,7 +6,7 @@ import { anything, checkOptions, flag, optionTable } from "../base/options.ts";
 import { everySession } from "../log/every-session.ts";
 import { auditPrefix } from "../log/reserved.ts";
 import type { BranchRef, CheckpointRecord, Store } from "../log/store.ts";
-import { isHeld } from "./claims.ts";
+import { isAsleep, isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { deleteSession, getSession } from "./session.ts";
 
@@ -94,7 +94,8 @@ export async function deleteInactiveSessions(
   if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan must be a duration in milliseconds, ≥ 0.");
   const activeBefore = context.clock.now() - olderThan;
   const claims = await context.store.listRuns();
-  const busy = new Set(claims.filter((run) => isHeld(run, context.clock.now())).map((run) => run.sessionId));
+  const now = context.clock.now();
+  const busy = new Set(claims.filter((run) => isHeld(run, now) || isAsleep(run, now)).map((run) => run.sessionId));
   const candidates: string[] = [];
   for await (const { id } of everySession(context.store, { activeBefore }))
     if (!busy.has(id) && !id.startsWith(auditPrefix)) candidates.push(id);

@@ -15,7 +15,7 @@ import {
   defaultPageSize,
   encodeOpenCursor,
 } from "../log/index.ts";
-import type { RowHeader } from "../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../projection/header.ts";
 import { interactionOf } from "../projection/records.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
@@ -99,7 +99,7 @@ async function isMirrored({ store }: Context, { header }: BranchRecord): Promise
   if (visibility !== "hidden" || !owner) return false;
   const { sessionId, branchId, turnId } = owner;
   const record = await store.getBranch({ sessionId, branchId });
-  return (record?.header as RowHeader | undefined)?.turn === turnId;
+  return record !== undefined && openTurnIn(record.header as RowHeader) === turnId;
 }
 
 /** What is gone meanwhile asks nothing any more; a branch that is damaged must not hide the others. */
@@ -165,7 +165,8 @@ async function* openFrom(
 async function questionsOn(context: Context, record: BranchRecord): Promise<Placed[]> {
   const { sessionId, branchId, header } = record;
   const ref = { sessionId, branchId };
-  const { turn, asks } = header as RowHeader;
+  const { asks } = header as RowHeader;
+  const turn = openTurnIn(header as RowHeader);
   if (await isMirrored(context, record)) return [];
   const wanted = asks && new Set(asks);
   const closed = new Set<string>();

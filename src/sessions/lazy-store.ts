@@ -17,6 +17,7 @@ import type {
   NewEvent,
   OpenQuery,
   ReadOptions,
+  RunQuery,
   SegmentCache,
   SessionQuery,
   Store,
@@ -130,8 +131,8 @@ class LazyStore implements Store {
     return this.#use((store) => store.releaseRun(ref, claim));
   }
 
-  listRuns(options?: { sessionId?: string }) {
-    return this.#use((store) => store.listRuns(options));
+  listRuns(query?: RunQuery) {
+    return this.#use((store) => store.listRuns(query));
   }
 
   listOpen(query?: OpenQuery) {

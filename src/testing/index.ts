@@ -26,6 +26,7 @@ export type {
   OpenQuery,
   ReadOptions,
   RunClaim,
+  RunQuery,
   Segment,
   SessionPage,
   SessionQuery,

@@ -252,6 +252,7 @@ export const queries = {
     type: v.optional(v.pipe(text(128), v.minLength(1))),
   }),
   live: v.strictObject({ after: v.optional(number), events: v.optional(v.picklist(["own", "tree"])) }),
+  changes: v.strictObject({ after: v.optional(v.pipe(text(256), v.minLength(1))) }),
   state: v.strictObject({ last: pageSize }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
   interactions: v.strictObject({

@@ -32,6 +32,17 @@ export interface BranchSummary {
   readonly seq: number;
   readonly messageCount: number;
   readonly openTurnId?: string;
+  /** How many questions wait for an answer; absent when none does. */
+  readonly waiting?: number;
+  /** How the newest closed turn ended, unless it was committed. */
+  readonly ended?: "interrupted" | "failed";
+  /** The agent of the newest turn. */
+  readonly agentId?: string;
+  /** The first message of its own, and how its text begins. */
+  readonly firstMessageId?: string;
+  readonly firstWords?: string;
+  /** Its newest reverts, oldest first: where they stand in the log, and what was left. */
+  readonly reverts?: readonly { readonly seq: number; readonly messageCount: number; readonly messageId?: string }[];
   /** Tokens of the branch's own closed turns. */
   readonly usage?: JsonObject;
   /** How many inputs wait for a turn; absent when none does. */

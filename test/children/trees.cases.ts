@@ -109,7 +109,9 @@ async function outcome(agent: Agent, ref: { sessionId: string; branchId: string 
   const { messages, turns, usage: used } = await agent.loadBranch(ref);
   const { id, children } = turns.at(-1)!;
   const facts = await agent.events(ref, { turnId: id, type: "tool.returned" });
-  const refs = facts.flatMap((fact) => ("child" in fact && fact.child ? [{ name: fact.toolName, ...fact.child }] : []));
+  const refs = facts.flatMap((fact) =>
+    fact.type === "tool.returned" && fact.child ? [{ name: fact.toolName, ...fact.child }] : [],
+  );
   const ordered = (refs as { name: string; sessionId: string; branchId: string }[]).sort((a, b) =>
     a.name < b.name ? -1 : 1,
   );

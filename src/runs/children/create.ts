@@ -25,6 +25,8 @@ export interface ChildOrigin {
   readonly messageId: string;
   readonly depth: number;
   readonly options: SpawnOptions;
+  /** Whether the call waits for the child. */
+  readonly awaited: boolean;
   view(): Promise<BranchView>;
 }
 
@@ -102,7 +104,7 @@ async function forkPoint(origin: ChildOrigin): Promise<{ from: string } | { from
 }
 
 /** What lists and screens show of where a child comes from. */
-function stampsOf({ agent, call, depth, options }: ChildOrigin, runId: string): JsonObject {
+function stampsOf({ agent, call, depth, options, awaited }: ChildOrigin, runId: string): JsonObject {
   const { session, branch } = resolvePolicy(options);
   return {
     kind: "subagent",
@@ -119,7 +121,7 @@ function stampsOf({ agent, call, depth, options }: ChildOrigin, runId: string): 
     sessionPolicy: typeof session === "string" ? session : "shared",
     branchPolicy: typeof branch === "string" ? branch : "existing",
     depth,
-    awaited: true,
+    awaited,
   };
 }
 

@@ -15,6 +15,7 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
   type SessionQuery,
@@ -178,11 +179,11 @@ export class FileStore implements Store {
     return this.#change((change) => releaseRun(this.#sessions, target, epoch, change));
   }
 
-  listRuns({ sessionId }: { sessionId?: string } = {}) {
+  listRuns(query: RunQuery = {}) {
     return this.#steps(async () => {
       this.#leftClaims ??= findLeftClaims(this.#sessions);
       await this.#leftClaims;
-      return this.#committer.look(() => listRuns(this.#sessions, sessionId));
+      return this.#committer.look(() => listRuns(this.#sessions, query));
     });
   }
 

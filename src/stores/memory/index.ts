@@ -36,6 +36,7 @@ import {
   openPage,
   type ReadOptions,
   type RunClaim,
+  type RunQuery,
   refuse,
   repeatedClaim,
   type Segment,
@@ -262,12 +263,12 @@ class MemoryStore implements Store {
     return true;
   }
 
-  async listRuns(options: { sessionId?: string } = {}): Promise<readonly RunClaim[]> {
+  async listRuns({ sessionId, endsBefore = Number.POSITIVE_INFINITY }: RunQuery = {}): Promise<readonly RunClaim[]> {
     this.#checkOpen();
-    return [...this.#sessions.values()]
-      .filter((session) => options.sessionId === undefined || session.record.id === options.sessionId)
-      .flatMap((session) => [...session.branches.values()])
-      .flatMap(({ claim }) => (claim ? [{ ...claim }] : []))
+    const sessions = sessionId === undefined ? this.#sessions.values() : [this.#sessions.get(sessionId)];
+    return [...sessions]
+      .flatMap((session) => [...(session?.branches.values() ?? [])])
+      .flatMap(({ claim }) => (claim && claim.expiresAt < endsBefore ? [{ ...claim }] : []))
       .sort((a, b) => a.claimedAt - b.claimedAt);
   }
 

@@ -24,6 +24,7 @@ import type {
   OpenQuery,
   ReadOptions,
   RunClaim,
+  RunQuery,
   SegmentCache,
   SessionPage,
   SessionQuery,
@@ -153,9 +154,10 @@ export class NamespacedStore implements Store {
     return this.#do((store) => store.releaseRun(this.#ref(ref), claim));
   }
 
-  listRuns({ sessionId }: { sessionId?: string } = {}): Promise<readonly RunClaim[]> {
+  listRuns({ sessionId, ...query }: RunQuery = {}): Promise<readonly RunClaim[]> {
     return this.#do(async (store) => {
-      const claims = await store.listRuns(sessionId === undefined ? {} : { sessionId: this.#inner(sessionId) });
+      const own = sessionId === undefined ? {} : { sessionId: this.#inner(sessionId) };
+      const claims = await store.listRuns({ ...query, ...own });
       return claims.filter((claim) => this.#holds(claim.sessionId)).map((claim) => this.#placed(claim));
     });
   }

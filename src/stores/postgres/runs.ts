@@ -2,7 +2,7 @@
 //
 //   PostgresRuns-1. Leases run by the database's clock and no other: nodes whose clocks differ agree on when one is over.
 
-import { type BranchRef, type RunClaim, refuse } from "../../log/index.ts";
+import { type BranchRef, type RunClaim, type RunQuery, refuse } from "../../log/index.ts";
 import type { Database } from "./database.ts";
 import { branchSql, idsOf } from "./find.ts";
 import { decodeText, encodeText } from "./text.ts";
@@ -77,12 +77,17 @@ export async function releaseRun(database: Database, ref: BranchRef, epoch: numb
   return row.epoch !== null && Number(row.epoch) === epoch;
 }
 
-export async function listRuns(database: Database, sessionId: string | undefined): Promise<RunClaim[]> {
+export async function listRuns(
+  database: Database,
+  { sessionId, endsBefore = Number.MAX_SAFE_INTEGER }: RunQuery,
+): Promise<RunClaim[]> {
   const rows = await database.again<ClaimRow & { session_id: string; branch_id: string }>(
     `SELECT s.id AS session_id, b.id AS branch_id, b.epoch, b.run_id, b.owner, b.claimed_at, b.expires_at
       FROM bough.branches b JOIN bough.sessions s ON s.no = b.session_no
-      WHERE b.run_id IS NOT NULL AND ($1::text IS NULL OR s.id = $1) ORDER BY b.claimed_at, b.session_no, b.no`,
+      WHERE b.run_id IS NOT NULL AND ($1::text IS NULL OR s.id = $1) AND b.expires_at < $2
+      ORDER BY b.claimed_at, b.session_no, b.no`,
     sessionId === undefined ? null : encodeText(sessionId),
+    Math.min(Math.ceil(endsBefore), Number.MAX_SAFE_INTEGER),
   );
   return rows.map((row) => {
     const ref = { sessionId: decodeText(row.session_id), branchId: decodeText(row.branch_id) };

@@ -17,6 +17,7 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
   type SessionQuery,
@@ -164,8 +165,8 @@ export class PostgresStore implements Store {
     return this.#do((db) => runs.releaseRun(db, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    return this.#do((db) => runs.listRuns(db, options.sessionId));
+  async listRuns(query: RunQuery = {}) {
+    return this.#do((db) => runs.listRuns(db, query));
   }
 
   async listOpen(query: OpenQuery = {}) {

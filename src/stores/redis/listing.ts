@@ -8,6 +8,7 @@ import {
   encodeCursor,
   type ListPosition,
   type RunClaim,
+  type RunQuery,
   type SessionPage,
   type SessionQuery,
   type SessionRecord,
@@ -113,9 +114,11 @@ function toPositions(flat: readonly string[]): ListPosition[] {
 export async function listRuns(
   redis: Connection,
   index: SessionIndex,
-  sessionId: string | undefined,
+  { sessionId, endsBefore = Number.POSITIVE_INFINITY }: RunQuery,
 ): Promise<RunClaim[]> {
   const sessions = sessionId === undefined ? await index.claimed() : [sessionId];
   const claims = (await Promise.all(sessions.map((id) => claimsOf(redis, id)))).flat();
-  return claims.sort((a, b) => a.claimedAt - b.claimedAt || a.epoch - b.epoch);
+  return claims
+    .filter(({ expiresAt }) => expiresAt < endsBefore)
+    .sort((a, b) => a.claimedAt - b.claimedAt || a.epoch - b.epoch);
 }

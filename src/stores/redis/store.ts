@@ -18,6 +18,7 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
   type SessionQuery,
@@ -150,8 +151,8 @@ export class ServerStore implements RedisStore {
     return this.#change(ref.sessionId, (redis) => runs.releaseRun(redis, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    return this.#do((redis) => listing.listRuns(redis, this.#index, options.sessionId));
+  async listRuns(query: RunQuery = {}) {
+    return this.#do((redis) => listing.listRuns(redis, this.#index, query));
   }
 
   async listOpen(query: OpenQuery = {}) {

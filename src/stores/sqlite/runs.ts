@@ -2,7 +2,14 @@
 //
 //   SqliteRuns-1. A branch with a claim is listed; not every branch that is listed has one.
 
-import { type BranchRef, type ClaimOptions, decideClaim, type RunClaim, refuse } from "../../log/index.ts";
+import {
+  type BranchRef,
+  type ClaimOptions,
+  decideClaim,
+  type RunClaim,
+  type RunQuery,
+  refuse,
+} from "../../log/index.ts";
 import { type Connection, text } from "./connection.ts";
 import type { SqlValue } from "./driver.ts";
 import { type FoundBranch, findClaim, needBranch } from "./find.ts";
@@ -79,14 +86,14 @@ export function releaseRun(sql: Connection, ref: BranchRef, epoch: number): bool
 }
 
 const claimsSql = `SELECT s.id AS session_id, b.id AS branch_id, b.run_id, b.owner, b.epoch, b.claimed_at, b.expires_at
-  FROM branches b JOIN sessions s ON s.no = b.session_no WHERE b.run_id IS NOT NULL`;
+  FROM branches b JOIN sessions s ON s.no = b.session_no WHERE b.run_id IS NOT NULL AND b.expires_at < ?1`;
 const order = "ORDER BY b.claimed_at, b.session_no, b.no";
 
-export function listRuns(sql: Connection, sessionId: string | undefined): RunClaim[] {
+export function listRuns(sql: Connection, { sessionId, endsBefore = Number.MAX_SAFE_INTEGER }: RunQuery): RunClaim[] {
   const rows =
     sessionId === undefined
-      ? sql.all<ClaimRow>(`${claimsSql} AND b.listed = 1 ${order}`)
-      : sql.all<ClaimRow>(`${claimsSql} AND s.id = ? ${order}`, sessionId);
+      ? sql.all<ClaimRow>(`${claimsSql} AND b.listed = 1 ${order}`, endsBefore)
+      : sql.all<ClaimRow>(`${claimsSql} AND s.id = ?2 ${order}`, endsBefore, sessionId);
   return rows.map((row) => ({
     sessionId: text(row.session_id),
     branchId: text(row.branch_id),

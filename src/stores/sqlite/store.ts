@@ -17,6 +17,7 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
   type SessionQuery,
@@ -172,11 +173,10 @@ export class SqliteStore implements Store {
     return this.#write((sql) => runs.releaseRun(sql, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    const { sessionId } = options;
+  async listRuns(query: RunQuery = {}) {
     const found = await this.#read((sql) => ({
-      claims: runs.listRuns(sql, sessionId),
-      manyIdle: sessionId === undefined && runs.hasManyIdle(sql),
+      claims: runs.listRuns(sql, query),
+      manyIdle: query.sessionId === undefined && runs.hasManyIdle(sql),
     }));
     // Nothing waits for it, and the next listing tries again.
     if (found.manyIdle) void this.#write(runs.dropIdle).catch(() => {});

@@ -1,0 +1,21 @@
+// How a graph shows what it does while it runs: a part of the flow that only graphs use.
+
+import type { Flow } from "./port.ts";
+
+/** What a graph shows besides its steps. */
+export type GraphEvent =
+  | {
+      readonly type: "edge-take";
+      readonly from: string;
+      readonly to: string;
+      readonly round: number;
+      readonly condition?: string;
+    }
+  | { readonly type: "layer-start" | "layer-end"; readonly layer: number };
+
+/** The engine's flows have a function under it, which shows a live event. */
+export const showsLive: unique symbol = Symbol("bough.flow.show");
+
+export function showLive(flow: Flow, event: GraphEvent): void {
+  (flow as Flow & { readonly [showsLive]?: (event: GraphEvent) => void })[showsLive]?.(event);
+}
