@@ -47,7 +47,7 @@ import { changeSessionState, sessionState } from "../sessions/session-state.ts";
 import { type Signal, sendSignal } from "../sessions/signals.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { adopt } from "./adopting.ts";
-import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { checkAgentOptions, checkCall, checkRunOptions, checkSubmitOptions, refuseMore } from "./check-options.ts";
 import { ChildAgents, type Startable } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
@@ -111,8 +111,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
 
   /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
   constructor(options: AgentOptions<RunContext>, shared?: Context, program?: Program) {
-    checkOptions(options);
     checkAgentOptions(options);
+    checkOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
     const { id, name } = options;
     const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
@@ -207,7 +207,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     options: RunOptions<Output, RunContext> & { output: Output },
   ): Run<OutputOf<Output>, Event>;
   run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext> | string): Run<unknown, Event>;
-  run(input?: RunInput, options: RunOptions | string = {}): Run<never, Event> {
+  run(input?: RunInput, options: RunOptions | string = {}, ...more: unknown[]): Run<never, Event> {
+    refuseMore("run", more);
     const asked = typeof options === "string" ? { sessionId: options } : options;
     return this.#launcher.launch(input, asked) as Run<never, never>;
   }
@@ -216,8 +217,12 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * Sends an input to a branch without waiting for the answer. While a turn is open there, `ifActive` decides: the input is
    * refused, waits in the queue, steers the turn, or takes its place.
    */
-  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted> {
-    return this.#submitter.submit(input, typeof options === "string" ? { sessionId: options } : options);
+  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted>;
+  async submit(input: RunInput | undefined, options: InputOptions | string, ...more: unknown[]): Promise<Submitted> {
+    refuseMore("submit", more);
+    const asked = typeof options === "string" ? { sessionId: options } : options;
+    checkSubmitOptions(asked);
+    return this.#submitter.submit(input, asked);
   }
 
   /** Queues an input for this agent, or for the one that `agentId` names. */
@@ -437,7 +442,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * them at once. Then cancels background work and closes tool sources and the store. A run that waits for an answer is
    * handed over immediately.
    */
-  override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+  override async close(options: { drainMs?: number } = {}): Promise<void> {
+    checkCall("close", options);
+    const { drainMs = 0 } = options;
     await this.#recovering.stop();
     const stopped = this.#taker.stop();
     this.#leaving.abort();

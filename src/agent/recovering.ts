@@ -75,7 +75,7 @@ export class Recovering {
     const { context, settings, isActive, onQueue, onTasks, warn } = this.#agent;
     const { random, leaseMs } = settings;
     const { everyMs = 250, scanEveryMs = 30_000, parallelRuns = 50 } = options;
-    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns is a count from 1 on.");
+    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns must be a number ≥ 1.");
     const sweeper = new Sweeper({
       context,
       random,

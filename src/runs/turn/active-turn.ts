@@ -15,8 +15,8 @@ import type {
 } from "../../events/index.ts";
 import { type HookContext, StateBag } from "../../middleware/index.ts";
 import { addUsage, tokensOf, type Usage } from "../../models/index.ts";
-import { messageOf } from "../../projection/fold.ts";
 import type { BranchView } from "../../projection/index.ts";
+import { messageOf } from "../../projection/records.ts";
 import { saveCheckpoint } from "../../sessions/checkpoints.ts";
 import type { Context } from "../../sessions/context.ts";
 import type { FileDoor } from "../../sessions/files.ts";
