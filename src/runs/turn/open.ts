@@ -180,11 +180,11 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
     const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
     const kept = await readRequest(context, ref, cut);
-    const planned = await planFor(kept);
-    const { by = kept.by } = planned;
-    const metadata = mergePatch(kept.metadata ?? {}, planned.metadata ?? {});
-    const plan = { ...planned, ...(by !== undefined && { by }), ...(Object.keys(metadata).length > 0 && { metadata }) };
-    const goesOn = { plan, state: bagOf(request, view, plan), messages: [] };
+    const plan = await planFor(kept);
+    const { by = kept.by } = plan;
+    const metadata = mergePatch(kept.metadata ?? {}, plan.metadata ?? {});
+    const asked = { ...plan, ...(by !== undefined && { by }), ...(Object.keys(metadata).length > 0 && { metadata }) };
+    const goesOn = { plan: asked, state: bagOf(request, view, asked), messages: [] };
     if (!request.isCode) return begin(request, view, goesOn);
     const continues = { turnId: cut.id, steps: true };
     return { ...begin(request, view, { ...goesOn, continues }), carries: cut.id };

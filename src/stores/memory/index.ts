@@ -42,10 +42,11 @@ import {
   type Segment,
   type SegmentCache,
   type SessionPage,
-  type SessionQuery,
   type SessionRecord,
   type Store,
   type StoredEvent,
+  type StoreSessionQuery,
+  spaceOf,
   Watchers,
 } from "../../log/index.ts";
 import { MemoryContent } from "./content.ts";
@@ -149,14 +150,15 @@ class MemoryStore implements Store {
     return structuredClone(session.record);
   }
 
-  async listSessions(query: SessionQuery = {}): Promise<SessionPage> {
+  async listSessions(query: StoreSessionQuery = {}): Promise<SessionPage> {
     this.#checkOpen();
-    const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize } = query;
+    const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize, space } = query;
     const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
     const wanted = Object.entries(metadata);
     const first = new FirstOf<SessionRecord>(limit + 1, compareActivity);
     for (const { record } of this.#sessions.values()) {
       if (record.activeAt >= activeBefore || (start && compareActivity(start, record) >= 0)) continue;
+      if (space !== undefined && spaceOf(record.id) !== space) continue;
       if (wanted.every(([key, text]) => hasText(record.metadata, key, text))) first.add(record);
     }
     const matches = first.sorted();

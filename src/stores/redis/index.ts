@@ -54,8 +54,8 @@ const optionNames = optionKeys<RedisOptions>({
   blobs: true,
 });
 
-/** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. */
-const format = 3;
+/** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. 4: the index has spaces. */
+const format = 4;
 
 /**
  * A store on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client of the
@@ -109,8 +109,10 @@ async function checkFormat(redis: Connection, handle: string): Promise<void> {
   const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
-  if (Number(found) === 1 || Number(found) === 2) {
-    if (Number(found) === 1) await noteAllOpen(redis, new SessionIndex(redis, handle));
+  if (Number(found) >= 1 && Number(found) < format) {
+    const index = new SessionIndex(redis, handle);
+    if (Number(found) === 1) await noteAllOpen(redis, index);
+    await index.noteSpaces();
     await redis.command("SET", key, String(format));
     return;
   }
