@@ -28,12 +28,15 @@ export interface ExecutionOptions {
   readonly turn: ActiveTurn;
   readonly stamp: ExecutionStamp;
   readonly isStrict: boolean;
+  /** A wait up to this long is spent in the process: to fall asleep and wake costs more. */
+  readonly napMs: number;
 }
 
 export class Execution {
   readonly turn: ActiveTurn;
   readonly stamp: ExecutionStamp;
   readonly records = new Records();
+  readonly napMs: number;
   readonly place: { readonly context: Context; readonly ref: BranchRef };
   readonly #isStrict: boolean;
   readonly #stop = new AbortController();
@@ -56,7 +59,8 @@ export class Execution {
   #leave: (reason: unknown) => void = () => {};
   readonly #left: Promise<never>;
 
-  constructor({ turn, stamp, isStrict }: ExecutionOptions) {
+  constructor({ turn, stamp, isStrict, napMs }: ExecutionOptions) {
+    this.napMs = napMs;
     this.turn = turn;
     this.stamp = stamp;
     this.place = { context: turn.context, ref: turn.held.ref };
