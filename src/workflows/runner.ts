@@ -47,6 +47,8 @@ export interface WorkflowRunnerOptions extends Shared {
   readonly store?: Store | string;
   /** The agents that nodes name by id: by id, or a function that finds them. */
   readonly agents?: Readonly<Record<string, SpawnableAgent>> | AgentOptions["agents"];
+  /** Waits up to this long keep the process; longer ones sleep (default 5,000). */
+  readonly napMs?: number;
   readonly clock?: Clock;
   readonly ids?: Ids;
 }
@@ -56,6 +58,7 @@ const optionsTable = optionTable<WorkflowRunnerOptions>({
   store: anything,
   agents: anything,
   events: anything,
+  napMs: number,
   clock: object,
   ids: object,
   context: anything,
@@ -91,7 +94,7 @@ export class WorkflowRunner extends Agent {
 
   constructor(workflow: Workflow, options: WorkflowRunnerOptions, shared?: Context) {
     const program = {
-      loop: (turn: Parameters<typeof execute>[0]) => execute(turn, workflow),
+      loop: (turn: Parameters<typeof execute>[0]) => execute(turn, workflow, { napMs: options.napMs ?? 5000 }),
       stamp: (runId: string): JsonObject => ({ workflow: { ...stampFor(workflow, runId) } }),
     };
     super(agentOptions(workflow, options), shared, program);
@@ -171,7 +174,7 @@ function checked(workflow: unknown, options: WorkflowRunnerOptions): Workflow {
 }
 
 function agentOptions(workflow: Workflow, options: WorkflowRunnerOptions): AgentOptions {
-  const { agents, id = workflow.name, ...rest } = options;
+  const { agents, id = workflow.name, napMs: _napMs, ...rest } = options;
   const find = typeof agents === "object" ? (agentId: string) => findIn(agents, agentId) : agents;
   return { ...rest, id, name: workflow.name, model: noModel, ...(find && { agents: find }) } as AgentOptions;
 }

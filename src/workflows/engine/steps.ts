@@ -16,9 +16,6 @@ import { digestOf, ownValue, readValue, storeValue } from "./values.ts";
 
 export type StepKind = NonNullable<FactPayload<"step.returned">["kind"]>;
 
-/** A wait up to this long is spent in the process: to fall asleep and wake costs more. */
-const napMs = 5000;
-
 /** What an attempt came to: what the code gets, and what else its record says. */
 export interface StepOutcome {
   readonly value: unknown;
@@ -122,7 +119,7 @@ async function waitToRetry(
   const again = { attempt: tries, attempts: retry.attempts, delayMs };
   turn.emitter.live({ type: "step-retry", key, ...again, error: tellError(turn.plan, error) });
   const until = Math.ceil(turn.context.clock.now() + delayMs);
-  if (delayMs > napMs) await turn.write(stepStarted(turn.context, turn.turnId, { key, kind, until, tries }));
+  if (delayMs > execution.napMs) await turn.write(stepStarted(turn.context, turn.turnId, { key, kind, until, tries }));
   await rest(execution, { key, until, scope });
 }
 
@@ -171,7 +168,7 @@ export function sleepUntil(execution: Execution, key: string, time: () => number
       const { turn, records } = execution;
       const begun = records.begun(key)?.until;
       const until = begun ?? Math.ceil(time());
-      if (begun === undefined && until - turn.context.clock.now() > napMs) {
+      if (begun === undefined && until - turn.context.clock.now() > execution.napMs) {
         await turn.write(stepStarted(turn.context, turn.turnId, { key, kind: "sleep", until }));
       }
       await rest(execution, { key, until, scope });
@@ -191,7 +188,7 @@ async function rest(
   const { turn } = execution;
   const { clock } = turn.context;
   const { signal } = scope;
-  const isShort = until - clock.now() <= napMs;
+  const isShort = until - clock.now() <= execution.napMs;
   if (!isShort) turn.sleepers.set(key, until);
   let stay = () => {};
   let cancel = () => {};
