@@ -4,7 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
-import type { CompactionInfo, ContentHandle, ContextUsage, Input, QueuedInputBody } from "../wire/index.ts";
+import type { CompactionInfo, ContentHandle, ContextUsage, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
@@ -65,6 +65,9 @@ export interface Conversation {
   /** Changes what a queued input says. */
   editInput(ref: BranchRef, inputId: string, text: string): Promise<void>;
   withdrawInput(ref: BranchRef, inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(ref: BranchRef): Promise<readonly TaskBody[]>;
+  cancelTask(ref: BranchRef, taskId: string): Promise<void>;
   /** How full the model's context is on a branch. */
   contextUsage(ref: BranchRef): Promise<ContextUsage>;
   /** Resolves when the answer is stored. */

@@ -8,6 +8,7 @@ import {
   type BranchSummary,
   type ContentBody,
   type MessagesBody,
+  openTaskBody,
   queuedInputBody,
   type RunBody,
   type SessionBody,
@@ -153,7 +154,7 @@ export function messagesBody(messages: readonly Message[], last: number): Messag
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number): StateBody {
-  const { seq, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const { messages, before } = messagesBody(branch.messages, last);
   return {
     seq,
@@ -163,6 +164,7 @@ export function stateBody({ branch, active }: Moment, last: number): StateBody {
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
   };
 }
