@@ -67,6 +67,7 @@ export interface HandleHost extends Sessions {
   respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
   interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
   contextUsage(scope: Scope): Promise<ContextUsage>;
+  cancelTask(scope: Scope, taskId: string): Promise<void>;
   subscribe(type: "*", handler: (event: BoughEvent) => unknown): () => void;
 }
 
@@ -135,6 +136,14 @@ export class LocalBranch implements BranchHandle {
 
   async withdrawInput(inputId: string): Promise<void> {
     await this.#agent.withdrawInput(this.scope, inputId);
+  }
+
+  tasks() {
+    return this.#agent.listTasks(this.scope);
+  }
+
+  cancelTask(taskId: string): Promise<void> {
+    return this.#agent.cancelTask(this.scope, taskId);
   }
 
   async interrupt(request: { runId?: string; reason?: string } = {}) {

@@ -31,6 +31,7 @@ import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
 import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
+import type { TaskBody } from "../wire/tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -205,6 +206,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
   withdrawInput(inputId: string): Promise<void> {
     return this.#http.json("DELETE", this.#path + path`/queue/${inputId}`, { isRepeatable: false });
+  }
+
+  /** Background tasks that have not ended, oldest first. */
+  async tasks(): Promise<readonly TaskBody[]> {
+    return (await this.#http.json<{ tasks: TaskBody[] }>("GET", `${this.#path}/tasks`)).tasks;
+  }
+
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void> {
+    return this.#http.json("DELETE", this.#ofAgent + path`/tasks/${taskId}`, { isRepeatable: false });
   }
 
   /** Interrupts the active run; with `runId`, only that one. */

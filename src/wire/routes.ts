@@ -220,6 +220,9 @@ export const routes = {
   }),
   withdrawInput: route("DELETE", `${branch}/queue/:inputId`, { summary: "Withdraws a queued input.", scope: "run" }),
 
+  listTasks: route("GET", `${branch}/tasks`, { summary: "Background tasks that have not ended, oldest first." }),
+  cancelTask: route("DELETE", `${scope}/tasks/:taskId`, { summary: "Ends a background task.", scope: "run" }),
+
   listContent: route("GET", `${branch}/content`, {
     summary: "Content that is visible on the branch, a page at a time.",
     query: queries.page,
