@@ -30,7 +30,7 @@ export async function run(context) {
           await response.text();
         };
         await eachOf(n, async (i) => {
-          const body = JSON.stringify({ id: "s" });
+          const body = JSON.stringify({ sessionId: "s" });
           await answered(await ask(`tenant-${i}`, "/sessions", { method: "POST", body }));
         });
         await sleep(500);
