@@ -23,6 +23,7 @@ import type { FileDoor } from "../../sessions/files.ts";
 import { changeSessionState, sessionMetadata, sessionState } from "../../sessions/session-state.ts";
 import type { HeldTurn } from "../../sessions/turn-writer.ts";
 import type { AskedBy, EmitEvent } from "../../tools/index.ts";
+import { TakenIds } from "../calls/call-ids.ts";
 import { Grants } from "../calls/grants.ts";
 import { type ChildHost, type ParentRun, parentOf, type StartedChild } from "../children/port.ts";
 import { TurnChildren } from "../children/turn-children.ts";
@@ -102,6 +103,7 @@ export class ActiveTurn {
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
   readonly grants = new Grants();
+  readonly callIds = new TakenIds();
   /** The turn's messages that no run of it added: the input. */
   readonly inputs = new Set<string>();
   readonly own = new OwnEmitter(this);
