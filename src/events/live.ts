@@ -92,6 +92,12 @@ export const liveEvents = [
       to: v.optional(v.number()),
     }),
   ),
+  /** An edge of a graph is taken, in a round of the node that it comes from; `condition` says in words why. */
+  live("edge-take", v.strictObject({ from: id, to: id, round: count, condition: v.optional(v.string()) })),
+  /** The first node of a layer of a graph begins to work; `layer` counts from 0. */
+  live("layer-start", v.strictObject({ layer: count })),
+  /** No node of the layer waits or works. */
+  live("layer-end", v.strictObject({ layer: count })),
   /** Whatever a tool or a middleware wants to show. */
   live("custom-emit", v.strictObject({ name: id, data: v.any() })),
   /** A slow reader missed live events. */

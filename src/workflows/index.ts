@@ -1,5 +1,25 @@
 // Workflows: code and graphs of durable steps.
 
+export type { Condition, FieldCondition, NamedFunction } from "./graph/condition.ts";
+export type {
+  AgentNode,
+  Approval,
+  EdgeOptions,
+  EdgeWhen,
+  FunctionNode,
+  GraphBindings,
+  GraphEdge,
+  GraphNode,
+  GraphSettings,
+  GraphValues,
+  Handoff,
+  NodeRetry,
+  OnNodeError,
+  Router,
+  WorkflowNode,
+} from "./graph/definition.ts";
+export { type DrawOptions, type Graph, graph } from "./graph/graph.ts";
+export { type DrawnStep, drawSteps } from "./graph/mermaid.ts";
 export type {
   AgentNodeOptions,
   AgentNodeResult,

@@ -95,13 +95,19 @@ async function runOnBranch(node: AgentNode, input: NodeInput, { attempt, signal 
     ...(limits && { limits }),
     ...(context !== undefined && { context }),
   };
-  const child = await places.inTurn(ref, () => spawnChild(spawning, agent, input, asked));
+  const child = await places.inTurn(ref, () => spawnChild(spawning, agent, input, asked)).catch(withoutAnswer);
   const value = { text: child.text, ...(child.output !== undefined && { output: child.output }) };
   const { child: end, usage } = turn.children.resultOf(key);
   return {
     value: { ...value, usage: child.usage, ref: child.ref },
     more: { ...(end && { child: end }), ...(usage && { usage: { ...usage } }) },
   };
+}
+
+/** An agent that gave no answer of the form it was asked for has failed with that code: a router may go on without one. */
+function withoutAnswer(error: unknown): never {
+  if (!BoughError.is(error) || error.data.code !== "output_invalid") throw error;
+  throw new BoughError("output_invalid", error.message, { data: error.data, cause: error });
 }
 
 function configOf({ instructions }: AgentNodeOptions): RunOptions["config"] {
@@ -147,10 +153,11 @@ function outcomeOf(name: string, result: RunResult, { output }: AgentNodeOptions
     const { error, reason = "no reason was given", status } = result;
     const words = error?.message ?? reason;
     const sentence = `The agent "${name}" ${status === "failed" ? "failed" : `was ${status}`}: ${words}`;
-    throw new BoughError("run_failed", /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, {
-      data: { agent: name, status },
+    const failure = new BoughError("run_failed", /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, {
+      data: { agent: name, status, ...(error && { code: error.code }) },
       cause: error,
     });
+    return withoutAnswer(failure);
   }
   const { text, totalUsage } = result;
   const usage = { ...totalUsage } as JsonObject;

@@ -48,6 +48,8 @@ export class Execution {
   readonly #changed = new Set<string>();
   /** Called when a fact was seen. */
   readonly #watchers = new Set<() => void>();
+  /** The position of the newest record of the passes before. */
+  #recordedBefore = 0;
   #running = 0;
   readonly #idle: (() => void)[] = [];
   #isStirred = false;
@@ -68,13 +70,22 @@ export class Execution {
       this.#leave = reject;
     });
     this.#left.catch(() => {});
-    for (const fact of turn.earlier) this.records.see(fact);
+    for (const fact of turn.earlier) {
+      this.records.see(fact);
+      if (fact.type === "step.returned") this.#recordedBefore = fact.seq;
+    }
     turn.onFact = (fact) => this.#see(fact);
   }
 
   #see(fact: Fact | UnknownFact): void {
     this.records.see(fact);
     for (const look of this.#watchers) look();
+  }
+
+  /** Whether a step was recorded before this pass; without a key, whether any was. */
+  wasRecorded(key: string | undefined): boolean {
+    if (key === undefined) return this.#recordedBefore > 0;
+    return (this.records.returned(key)?.seq ?? Number.POSITIVE_INFINITY) <= this.#recordedBefore;
   }
 
   /** Calls `look` when something was written on the branch; the function returned ends that. */

@@ -17,6 +17,7 @@ import type {
   WaitOptions,
   Workflow,
 } from "../port.ts";
+import { type GraphEvent, showsLive } from "../show.ts";
 import { isWorkflow } from "../workflow.ts";
 import { runAgentNode } from "./agent-node.ts";
 import { all, first, map } from "./branches.ts";
@@ -258,6 +259,12 @@ export class CodeFlow implements Flow {
         await turn.write(stepSkipped(turn.context, turn.turnId, { key, why: String(why) }));
       }),
     );
+  }
+
+  [showsLive](event: GraphEvent, after?: string): void {
+    const { isLeft, turn, scope } = this.#execution;
+    const path = after === undefined ? undefined : scope.path + after;
+    if (!isLeft && !this.#execution.wasRecorded(path)) turn.emitter.live(event);
   }
 
   #now(): number {
