@@ -60,7 +60,9 @@ export class Tenant {
   constructor(options: TenantOptions) {
     const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
-    this.context = createContext(new NamespacedStore(store, sessionsOf(name)), { clock }, cache);
+    const { sessionContentBytes: sessionBytes, tenantContentBytes: totalBytes } = limits;
+    const own = { clock, contentLimits: { sessionBytes, totalBytes } };
+    this.context = createContext(new NamespacedStore(store, sessionsOf(name)), own, cache);
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
     this.heart = new Heartbeats(limits.heartbeatMs);
