@@ -38,6 +38,8 @@ export type ErrorCode =
   | "input_not_found"
   | "input_closed"
   | "queue_full"
+  | "task_not_found"
+  | "task_ended"
   | "no_answer"
   | "run_failed"
   | "workflow_changed"

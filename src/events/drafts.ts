@@ -240,12 +240,18 @@ export function permissionGranted(
   return { ...stamp(source), type: "permission.granted", turnId, ...granted };
 }
 
-export function taskStarted(source: DraftSource, turnId: string, task: InTurn<"task.started">): Draft<"task.started"> {
-  return { ...stamp(source), type: "task.started", turnId, ...task };
+/** The id of the fact is the task's: new, unless it follows from what does the work. */
+export function taskStarted(
+  { ids, clock }: DraftSource,
+  turnId: string,
+  { id = ids.next(), ...task }: InTurn<"task.started"> & { readonly id?: string },
+): Draft<"task.started"> {
+  return { id, at: clock.now(), type: "task.started", turnId, ...task };
 }
 
-export function taskEnded(source: DraftSource, end: FactPayload<"task.ended">): Draft<"task.ended"> {
-  return { ...stamp(source), type: "task.ended", ...end };
+/** A task has one end, so its id follows from the task's. */
+export function taskEnded({ clock }: Pick<DraftSource, "clock">, end: FactPayload<"task.ended">): Draft<"task.ended"> {
+  return { id: `${end.taskId}.end`, at: clock.now(), type: "task.ended", ...end };
 }
 
 export function contentAttached(
@@ -266,9 +272,10 @@ export function stateChanged(
 
 // Questions and interruptions
 
+/** A question of no turn: one of a background child, which no call waits for. */
 export function interactionOpened(
   source: DraftSource,
-  turnId: string,
+  turnId: string | undefined,
   question: InTurn<"interaction.opened">,
 ): Draft<"interaction.opened"> {
   return { ...stamp(source), type: "interaction.opened", turnId, ...question };

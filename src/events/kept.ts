@@ -9,6 +9,7 @@ import { compactedRange, inForce } from "./overlay.ts";
 import { promptSchema } from "./prompt.ts";
 import { inputSourceSchema, queuedMessagesSchema, whenSchema } from "./queue.ts";
 import { requestSchema } from "./request.ts";
+import { notifySchema } from "./task.ts";
 
 const id = v.pipe(v.string(), v.nonEmpty());
 const jsonObject = v.custom<JsonObject>(
@@ -258,7 +259,18 @@ const permissionGranted = kept(
 /** Work that goes on after the call that began it has returned; its id is the task's. */
 const taskStarted = kept(
   "task.started",
-  v.strictObject({ ...turn, name: v.string(), callId: v.optional(id), runId: v.optional(id) }),
+  v.strictObject({
+    ...turn,
+    name: v.string(),
+    callId: v.optional(id),
+    runId: v.optional(id),
+    /** The child that does the work; without it, the work is a function of a process. */
+    child: v.optional(v.strictObject({ sessionId: id, branchId: id, turnId: id })),
+    /** The process that does it, if it is a function: it ends with that process. */
+    owner: v.optional(v.string()),
+    /** Which end of a child's task is queued on this branch; "custom" when code decides. */
+    notify: v.optional(notifySchema),
+  }),
 );
 const taskEnded = kept(
   "task.ended",
@@ -267,6 +279,11 @@ const taskEnded = kept(
     status: v.picklist(["completed", "failed", "cancelled"]),
     output: v.optional(v.any()),
     error: v.optional(v.looseObject({ message: v.string() })),
+    reason: v.optional(v.string()),
+    /** How the child that did it ended; its log has the result. */
+    child: v.optional(childEnd),
+    /** What the child used, with its own children. */
+    usage: v.optional(usage),
   }),
 );
 

@@ -1,7 +1,7 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Interaction, Message, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
+import type { Interaction, Message, OpenTask, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
 
 /** How a closed turn ended. */
 export type TurnStatus = "committed" | "interrupted" | "failed";
@@ -148,6 +148,15 @@ export interface ForkFact {
   readonly messages: number;
 }
 
+/** A revert: where it stands in the log, and what was left. */
+export interface Revert {
+  readonly seq: number;
+  /** As people see them. */
+  readonly messageCount: number;
+  /** The last message that was left. */
+  readonly messageId?: string;
+}
+
 /** The projection of a branch's log. The code that folds owns it; only unclosed turns are changed in place. */
 export interface BranchView {
   seq: number;
@@ -174,6 +183,10 @@ export interface BranchView {
   context: { readonly tokens: number; readonly upTo: number } | null;
   /** The texts that replies were made from and that later ones need not keep again: the latest, those used last at the end. */
   texts: readonly KeptText[];
+  /** How many messages of the ledger it shares with its source: the others are its own. */
+  shared: number;
+  /** The newest reverts of the branch, oldest first; a fork begins without. */
+  reverts: readonly Revert[];
   /** What the branch's own closed turns used; that of their children is on the children's branches. */
   usage: JsonObject;
   turns: TurnRecord[];
@@ -188,6 +201,8 @@ export interface BranchView {
   interactions: Interaction[];
   /** Inputs that wait for a turn, oldest first. */
   queue: readonly QueuedInput[];
+  /** Background tasks that have not ended, oldest first. */
+  tasks: readonly OpenTask[];
 }
 
 /** The view of a branch without facts. */
@@ -210,6 +225,8 @@ export function emptyView(): BranchView {
     lastState: 0,
     context: null,
     texts: [],
+    shared: 0,
+    reverts: [],
     usage: {},
     turns: [],
     skippedTurns: 0,
@@ -218,6 +235,7 @@ export function emptyView(): BranchView {
     state: {},
     interactions: [],
     queue: [],
+    tasks: [],
   };
 }
 

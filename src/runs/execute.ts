@@ -138,6 +138,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   if (turnMs !== undefined) void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
     const result = await toItsEnd(turn, opened, execution.loop);
+    if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
     const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
     return { result, isAwaited, isWoken: turn.isWoken };

@@ -12,7 +12,7 @@ import {
   turnParked,
   turnStaged,
 } from "../events/drafts.ts";
-import type { Draft, Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { Draft, Fact, NewMessage, QueuedInput, ToolOutput } from "../events/index.ts";
 import { type AppendOptions, type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { needsNewest } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
@@ -20,6 +20,7 @@ import { steeringInputs } from "../projection/queue.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
 import { asleepOwner, defaultLeaseMs } from "./claims.ts";
 import type { Context } from "./context.ts";
+import { type FileDoor, hasFiles, type InputMessage, storeMessages, storeOutput } from "./files.ts";
 import type { Retention } from "./retention.ts";
 import { isOutdated, takenMessages } from "./taken-messages.ts";
 
@@ -45,7 +46,7 @@ export interface TurnWriter {
   readonly runId: string;
   readonly claim: RunClaim;
   /** Appends messages in one step; a tool message becomes one fact for each of its results. */
-  add(...messages: NewMessage[]): Promise<readonly Fact[]>;
+  add(...messages: InputMessage[]): Promise<readonly Fact[]>;
   /** Appends one tool result as it arrives. */
   toolReturned(result: ToolReturn): Promise<Fact>;
   /** Appends facts of any kind in one step. */
@@ -53,9 +54,9 @@ export interface TurnWriter {
   /** Adds the queued inputs that steer this turn, each once; an empty list when none waits. */
   steer(): Promise<readonly Fact[]>;
   /** Closes the turn, with its last messages, in one append. */
-  commit(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  commit(close?: TurnClose & { messages?: readonly InputMessage[] }): Promise<readonly Fact[]>;
   /** Stages the turn: complete, but left for the caller to save (saveBranch). */
-  stage(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  stage(close?: TurnClose & { messages?: readonly InputMessage[] }): Promise<readonly Fact[]>;
   /** Closes the turn as interrupted or failed; messages may carry the partial text. */
   end(close: TurnClose & TurnFailure): Promise<readonly Fact[]>;
   /** Renews the lease. */
@@ -74,11 +75,11 @@ interface Rest {
 export interface TurnFailure {
   readonly status: "interrupted" | "failed";
   readonly error?: { message: string; code?: string };
-  readonly messages?: readonly NewMessage[];
+  readonly messages?: readonly InputMessage[];
 }
 
 /** How a turn closes. `drafts` are messages that were shown to hooks before: they are written as they were shown. */
-type Closing = TurnClose & { readonly messages?: readonly NewMessage[]; readonly drafts?: readonly AnyDraft[] };
+type Closing = TurnClose & { readonly messages?: readonly InputMessage[]; readonly drafts?: readonly AnyDraft[] };
 
 interface Hold extends Pick<TurnWriter, "turnId" | "claim"> {
   readonly facts: readonly Fact[];
@@ -132,12 +133,33 @@ export class HeldTurn implements TurnWriter {
     return this.claim.runId;
   }
 
-  async add(...messages: NewMessage[]) {
-    return this.append(...messagesAdded(this.#context, this.turnId, messages));
+  async add(...messages: InputMessage[]) {
+    const added = (stored: readonly NewMessage[]) => messagesAdded(this.#context, this.turnId, stored);
+    if (!messages.some(hasFiles)) return this.append(...added(messages as readonly NewMessage[]));
+    return this.#writeOnce(async () => added(await storeMessages(this.#door, messages)));
   }
 
   async toolReturned(result: ToolReturn) {
-    return (await this.append(toolReturned(this.#context, this.turnId, result)))[0]!;
+    const returned = (output: ToolOutput) => toolReturned(this.#context, this.turnId, { ...result, output });
+    const facts =
+      result.output?.type === "content"
+        ? await this.#writeOnce(async () => [returned((await storeOutput(this.#door, result.output)) as ToolOutput)])
+        : await this.append(returned(result.output));
+    return facts[0]!;
+  }
+
+  /** Files are stored as part of the write: a close waits for them, and another attempt finds them stored. */
+  #writeOnce(make: () => Promise<readonly AnyDraft[]>): Promise<readonly Fact[]> {
+    let made: Promise<readonly AnyDraft[]> | undefined;
+    const decide = () => {
+      made ??= make();
+      return made;
+    };
+    return this.#write(decide, {});
+  }
+
+  get #door(): FileDoor {
+    return { context: this.#context, ref: this.ref, isChecked: true };
   }
 
   append(...drafts: AnyDraft[]) {
@@ -220,7 +242,8 @@ export class HeldTurn implements TurnWriter {
     { unless, header }: { unless?: Unless | undefined; header?: JsonObject },
   ) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
-    const added = messagesAdded(this.#context, this.turnId, messages);
+    const stored = messages.some(hasFiles) ? await storeMessages(this.#door, messages) : (messages as NewMessage[]);
+    const added = messagesAdded(this.#context, this.turnId, stored);
     const all = [...drafts, ...added, ...stateChanged(this.#context, this.turnId, state), last()];
     const decide = (view: BranchView) => (unless?.(view) ? [] : all);
     return await this.#write(decide, { release: true, ...(header && { header }), isChecked: unless !== undefined });

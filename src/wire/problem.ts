@@ -67,6 +67,8 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   interaction_closed: answer(409, "The interaction is closed."),
   input_not_found: answer(404, "There is no such queued input."),
   input_closed: answer(409, "The input is not queued any more."),
+  task_not_found: answer(404, "There is no such background task."),
+  task_ended: answer(409, "The background task has ended."),
   queue_full: answer(429, "Too many inputs are queued."),
   no_answer: answer(409, "The question expired without an answer."),
   run_failed: answer(500, "The run failed."),

@@ -5,5 +5,5 @@ import { missing } from "./server.ts";
 
 describe.skipIf(missing)("workflows on Redis", () => {
   const server = sharedServer();
-  flowCases(() => opened(server().url, { prefix: freshPrefix() }));
+  flowCases(() => opened(server().url, { prefix: freshPrefix() }), { every: 3 });
 });

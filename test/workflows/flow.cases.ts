@@ -7,7 +7,7 @@ import { createWorkflow, type Workflow, type WorkflowRunnerOptions, workflow } f
 import { deadOwner } from "../sessions/kit.ts";
 import { dying, helper } from "./kit.ts";
 
-export function flowCases(open: () => Promise<Store>): void {
+export function flowCases(open: () => Promise<Store>, { every = 1 } = {}): void {
   const runnerOn = <Input, Output>(
     store: Store,
     flow: Workflow<Input, Output>,
@@ -88,7 +88,7 @@ export function flowCases(open: () => Promise<Store>): void {
   });
 
   test("cut off at any write, it comes to the end that it would have come to, with each recorded step run once", async () => {
-    for (let writes = 1; writes < 14; writes++) {
+    for (let writes = 1; writes < 14; writes += every) {
       const store = await open();
       const ran: string[] = [];
       const { agent, model } = helper("writer", () => ({
@@ -126,7 +126,7 @@ export function flowCases(open: () => Promise<Store>): void {
 }
 
 /** Resolves when an execution has closed its turn. */
-export async function until(runner: ReturnType<typeof createWorkflow>, executionId: string): Promise<void> {
+async function until(runner: ReturnType<typeof createWorkflow>, executionId: string): Promise<void> {
   for await (const event of runner.watch(runner.scope(executionId))) {
     if (event.type === "turn.committed" || event.type === "turn.ended") return;
   }

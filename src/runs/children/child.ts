@@ -43,8 +43,14 @@ export interface ChildRequest {
 /** How often a child that another process runs is looked at, in case that process dies. */
 const lookEveryMs = 500;
 
-/** What a run of the child ends with when another was faster, or the child is gone: looking at it again tells. */
-const lostRaces = ["run_active", "nothing_to_resume", "turn_open", "branch_not_found", "session_not_found"] as const;
+/** What a run of a child ends with when another was faster, or the child is gone: looking at it again tells. */
+export const lostRaces = [
+  "run_active",
+  "nothing_to_resume",
+  "turn_open",
+  "branch_not_found",
+  "session_not_found",
+] as const;
 
 export class Child {
   readonly #request: ChildRequest;
@@ -116,7 +122,7 @@ export class Child {
     this.#isMissing = true;
     const view = () => turn.view();
     const depth = this.#stamp.depth;
-    const origin = { context: turn.context, host, agent, call, messageId, depth, options, view };
+    const origin = { context: turn.context, host, agent, call, messageId, depth, options, view, awaited: true };
     const isMade = await createChild(origin, this.#address);
     failpoint("run.child.created");
     return isMade ? { at: "unbegun" } : undefined;
@@ -288,7 +294,7 @@ export class Child {
 }
 
 /** Child-2. */
-function begunElsewhere({ ref, turnId }: ChildAddress): BoughError {
+export function begunElsewhere({ ref, turnId }: ChildAddress): BoughError {
   return new BoughError("turn_open", `Branch "${ref.branchId}" has another turn.`, { data: { ...ref, turnId } });
 }
 

@@ -31,7 +31,10 @@ export type ChildState =
     }
   | ({ readonly at: "closed" } & ClosedChild);
 
-export async function lookAt(context: Context, { ref, turnId }: ChildAddress): Promise<ChildState> {
+export async function lookAt(
+  context: Context,
+  { ref, turnId }: Pick<ChildAddress, "ref" | "turnId">,
+): Promise<ChildState> {
   const { views } = context;
   const loaded = await views.loadForRun(ref).catch((error) => {
     if (isGone(error)) return undefined;

@@ -29,6 +29,8 @@ export interface SweeperOptions {
   offer(left: InterruptedRun): Promise<unknown> | undefined;
   /** Called for a branch without an open turn on which inputs wait. */
   onQueue(ref: BranchRef): void;
+  /** Called for a branch with background tasks, which may have ended. Never rejects. */
+  onTasks(ref: BranchRef): Promise<void>;
   /** Called for branches that can't be read, and for the first of several failed scans in a row. */
   onError(error: unknown): void;
 }
@@ -190,7 +192,7 @@ export class Sweeper {
 
   /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
   async #scan(): Promise<readonly InterruptedRun[]> {
-    const { context, onQueue } = this.#options;
+    const { context, onQueue, onTasks } = this.#options;
     const now = context.clock.now();
     const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
     const onError = (error: unknown) => this.#skip(error);
@@ -204,7 +206,9 @@ export class Sweeper {
       waiting.set(key, known);
       return known.until <= now;
     };
-    const found = await findInterrupted(context, { isWanted, onError, onQueue });
+    const tasksOn: BranchRef[] = [];
+    const found = await findInterrupted(context, { isWanted, onError, onQueue, onTasks: (ref) => tasksOn.push(ref) });
+    for (const ref of tasksOn) await onTasks(ref);
     // Sweeper-5: what a process wrote whose clock is ahead must not hide what others write.
     this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
     for (const left of found) {

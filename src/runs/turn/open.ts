@@ -3,12 +3,12 @@
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import { type JsonObject, mergePatch } from "../../base/json.ts";
-import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../../events/index.ts";
+import type { Fact, NewMessage, UnknownFact } from "../../events/index.ts";
 import { type BranchRef, refuse } from "../../log/index.ts";
 import type { StateBag, TurnContext } from "../../middleware/index.ts";
 import type { BranchView, OpenTurn, TurnRecord } from "../../projection/index.ts";
 import { messagesOfInput } from "../../projection/queue.ts";
-import { mergeRequests } from "../../projection/request.ts";
+import { askedOf, resumedWith } from "../../projection/records.ts";
 import { stateOf } from "../../projection/view.ts";
 import { findHolder } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
@@ -23,6 +23,7 @@ import type { ChildOpening } from "../children/port.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
 
@@ -119,9 +120,12 @@ async function decider(request: OpenRequest): Promise<Decide> {
 async function beginWith(request: OpenRequest, given: readonly InputMessage[]): Promise<Decide> {
   const { context, ref, planFor, opening } = request;
   const plan = await planFor();
-  const stored = await storeMessages({ context, ref, isChecked: true, origin: "input" }, given);
   const { emitter, signal } = request;
-  const listening = { context, ref, emitter, signal, audio: plan.audio, redact: plan.redact };
+  const { files, audio, redact } = plan;
+  const { fetching } = fetchingOf({ files, redact, clock: context.clock, signal, emitter });
+  const door = { context, ref, isChecked: true, origin: "input", ...(fetching && { fetching }) };
+  const stored = await storeMessages(door, given);
+  const listening = { context, ref, emitter, signal, audio, redact };
   const { messages: input, spent } = await transcribeAudio(listening, stored);
   const rewrite = plan.pipeline.beforeTurn && rewriter(request);
   return (view) => {
@@ -175,8 +179,12 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
   if (!open) {
     const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
-    const plan = await planFor(await readRequest(context, ref, cut));
-    const goesOn = { plan, state: bagOf(request, view, plan), messages: [] };
+    const kept = await readRequest(context, ref, cut);
+    const plan = await planFor(kept);
+    const { by = kept.by } = plan;
+    const metadata = mergePatch(kept.metadata ?? {}, plan.metadata ?? {});
+    const asked = { ...plan, ...(by !== undefined && { by }), ...(Object.keys(metadata).length > 0 && { metadata }) };
+    const goesOn = { plan: asked, state: bagOf(request, view, asked), messages: [] };
     if (!request.isCode) return begin(request, view, goesOn);
     const continues = { turnId: cut.id, steps: true };
     return { ...begin(request, view, { ...goesOn, continues }), carries: cut.id };
@@ -302,11 +310,12 @@ function nothingToResume(ref: BranchRef): BoughError {
 
 /** How a closed turn was asked, by its facts: views keep that of open ones only. */
 async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnRecord): Promise<KeptTurn> {
-  let request: TurnRequest | undefined;
+  let kept: KeptTurn = {};
   for (const fact of await factsOf(context, ref, { from, before: to + 1 })) {
-    if (fact.type === "turn.started" || fact.type === "turn.resumed") request = mergeRequests(request, fact.request);
+    if (fact.type === "turn.started") kept = askedOf(fact);
+    if (fact.type === "turn.resumed") kept = resumedWith(kept, fact);
   }
-  return request ? { request } : {};
+  return kept;
 }
 
 async function factsOf(

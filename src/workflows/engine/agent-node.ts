@@ -140,7 +140,7 @@ async function runInMemory(node: AgentNode, input: NodeInput, { signal }: Attemp
   try {
     const result = await run.result;
     if (signal.aborted) throw signal.reason;
-    return outcomeOf(node, result, options);
+    return outcomeOf(found.name, result, options);
   } finally {
     turn.children.track(key, () => 0);
     signal.removeEventListener("abort", stop);
@@ -148,7 +148,7 @@ async function runInMemory(node: AgentNode, input: NodeInput, { signal }: Attemp
   }
 }
 
-function outcomeOf({ name }: AgentNode, result: RunResult, { output }: AgentNodeOptions): StepOutcome {
+function outcomeOf(name: string, result: RunResult, { output }: AgentNodeOptions): StepOutcome {
   if (result.status !== "completed") {
     const { error, reason = "no reason was given", status } = result;
     const words = error?.message ?? reason;

@@ -6,6 +6,7 @@ import { failpoint } from "../../base/failpoint.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 import { stepReturned, stepStarted } from "../../events/drafts.ts";
 import type { Fact, FactPayload } from "../../events/index.ts";
+import { Parked } from "../../runs/endings.ts";
 import { tellError } from "../../runs/redact-errors.ts";
 import { errorOf, failureOf } from "../../runs/turn/close.ts";
 import type { StepOptions, StepRetry } from "../port.ts";
@@ -106,6 +107,7 @@ async function tryOnce(
     return outcome;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    if (error instanceof Parked) throw error;
     return { error };
   }
 }
