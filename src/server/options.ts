@@ -7,6 +7,7 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
+import type { GraphBindings } from "../workflows/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
@@ -178,10 +179,15 @@ export interface ServerOptions {
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
-  /** What stored agents may use: tools by name, and models by name (default: every "provider/model"). */
+  /**
+   * What stored agents may use: tools by name, and models by name (default: every "provider/model"). What stored graphs may use:
+   * functions, patterns and workflows by name; their agents are those of the server.
+   */
   readonly definitions?: {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
+    readonly functions?: GraphBindings["functions"];
+    readonly workflows?: GraphBindings["workflows"];
   };
   /** Other protocols behind this server's auth, tenants, limits and guards (default: none). */
   readonly mounts?: readonly Mount[];
