@@ -40,6 +40,7 @@ import {
   type ContentHandle,
   type ContextUsage,
   type EditInputBody,
+  type EventsQuery,
   editMessage,
   type ForkedRun,
   type ForkRequest,
@@ -147,8 +148,8 @@ export class LocalBranch implements BranchHandle {
     await this.#agent.deleteBranch(this.scope, options);
   }
 
-  async state({ last = defaultLast }: { last?: number } = {}) {
-    return stateBody(await momentOf(this.#context, this.scope), last);
+  async state({ last = defaultLast, before }: { last?: number; before?: string } = {}) {
+    return stateBody(await momentOf(this.#context, this.scope), last, before);
   }
 
   async messages({ last = defaultLast, before }: { last?: number; before?: string } = {}) {
@@ -156,8 +157,9 @@ export class LocalBranch implements BranchHandle {
     return messagesBody(messagesBefore(this.scope, branch, before), last);
   }
 
-  events(query: EventQuery = {}) {
-    return this.#agent.events(this.scope, query);
+  events({ order, ...query }: EventsQuery = {}) {
+    const range = { ...query, ...(order === "newest" && { reverse: true }) } as EventQuery;
+    return this.#agent.events(this.scope, range);
   }
 
   watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent, void> {

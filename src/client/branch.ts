@@ -94,10 +94,19 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
-  state({ last = 200, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+  state({
+    last = 200,
+    before,
+    signal,
+  }: {
+    last?: number;
+    before?: string;
+    signal?: AbortSignal;
+  } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
-      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, { query: { last }, ...more });
+      const query = { last, before };
+      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, { query, ...more });
       return completeState(
         state,
         (query) => this.#http.json("GET", `${this.#path}/messages`, { query, ...more }),
