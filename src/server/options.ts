@@ -179,6 +179,8 @@ export interface ServerOptions {
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
+  /** Whether JSON answers over 4 KiB are compressed for clients that accept gzip (default true). */
+  readonly compress?: boolean;
   /**
    * What stored agents may use: tools by name, and models by name (default: every "provider/model"). What stored graphs may use:
    * functions, patterns and workflows by name; their agents are those of the server.
