@@ -11,6 +11,7 @@ import type {
   ContextUsage,
   Input,
   QueuedInputBody,
+  TaskBody,
 } from "../wire/index.ts";
 
 export interface SessionLine {
@@ -59,8 +60,8 @@ export interface Conversation {
   branch(ref: BranchRef): BranchHandle;
   /** Compacts the branch by the agent's strategy; `keep` is the number of turns that stay. */
   compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo>;
-  /** Takes the newest compaction back. */
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined>;
+  /** Takes the newest compaction or clearing back. */
+  uncompact(ref: BranchRef): Promise<CompactionInfo>;
   /**
    * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
    * turn can't start.
@@ -73,6 +74,9 @@ export interface Conversation {
   /** Changes what a queued input says. */
   editInput(ref: BranchRef, inputId: string, text: string): Promise<void>;
   withdrawInput(ref: BranchRef, inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(ref: BranchRef): Promise<readonly TaskBody[]>;
+  cancelTask(ref: BranchRef, taskId: string): Promise<void>;
   /** How full the model's context is on a branch. */
   contextUsage(ref: BranchRef): Promise<ContextUsage>;
   /** Resolves when the answer is stored. */

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { BoughEvent, OwnEventDefinition } from "../events/index.ts";
 import type { BranchDetails, SessionHandle } from "../wire/handle.ts";
 import type { AgentConfig } from "../wire/schemas.ts";
@@ -55,12 +56,28 @@ export interface ClientOptions<Events extends readonly OwnEventDefinition[] = re
   readonly backoff?: Partial<Backoff>;
   /** A stream without data or heartbeats for this long is reconnected (default 45 s: three heartbeats). */
   readonly silenceMs?: number;
-  /** The timeout of a request (default 60 s). */
+  /** The timeout of a request (default 60 s); five times as long where a model has to speak first. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   /** Random numbers from 0 to 1, for the jitter. */
   readonly random?: () => number;
 }
+
+const clientKeys = optionKeys<ClientOptions>({
+  url: true,
+  token: true,
+  agentId: true,
+  events: true,
+  headers: true,
+  transport: true,
+  fetch: true,
+  WebSocket: true,
+  backoff: true,
+  silenceMs: true,
+  timeoutMs: true,
+  clock: true,
+  random: true,
+});
 
 /** A client of a Bough server. `Event` is the type of its branches' events: Bough's own and those of the option `events`. */
 export class Client<Event = BoughEvent> {
@@ -70,6 +87,7 @@ export class Client<Event = BoughEvent> {
 
   /** Use `createClient`. */
   constructor(options: ClientOptions) {
+    checkOptions("The options of a client", options, clientKeys);
     const { url, token, headers = {}, clock = systemClock, random = Math.random } = options;
     if (typeof url !== "string") throw new BoughError("invalid_argument", "A client needs the url of a server.");
     const { silenceMs = 45_000, timeoutMs = 60_000, transport = "sse" } = options;
@@ -112,14 +130,14 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Returns the session; creates it with this metadata if it does not exist. An existing one is not changed. */
-  ensureSession(sessionId: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
-    const body = metadata ? { metadata } : {};
+  ensureSession(sessionId: string, options: { metadata?: JsonObject } = {}): Promise<SessionBody> {
+    const body = { ...options };
     return this.#http.json("PUT", path`/sessions/${sessionId}`, { body, isRepeatable: true });
   }
 
   /** Creates a session and its branch "main"; `session_exists` if the id is taken. */
-  createSession(sessionId?: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
-    const body = { ...(sessionId !== undefined && { sessionId }), ...(metadata && { metadata }) };
+  createSession(sessionId?: string, options: { metadata?: JsonObject } = {}): Promise<SessionBody> {
+    const body = { ...(sessionId !== undefined && { sessionId }), ...options };
     return this.#http.json("POST", "/sessions", { body });
   }
 
@@ -133,12 +151,11 @@ export class Client<Event = BoughEvent> {
    * is told beside their own data: `title`, `marks`, `branches` (their number), `usage`.
    */
   listSessions(query: SessionsRequest = {}): Promise<SessionListBody> {
-    const { metadata, title, limit, cursor, include } = query;
+    const { metadata, title, include, ...page } = query;
     if (!metadata && title === undefined) {
-      return this.#http.json("GET", "/sessions", { query: { limit, cursor, include: include?.join() } });
+      return this.#http.json("GET", "/sessions", { query: { ...page, include: include?.join() } });
     }
-    const body = { metadata, title, limit, cursor, include };
-    return this.#http.json("POST", "/sessions/search", { body, isRepeatable: true });
+    return this.#http.json("POST", "/sessions/search", { body: query, isRepeatable: true });
   }
 
   /** A page of open questions of all sessions; `branch(question).respond(question, …)` answers one. */
@@ -151,8 +168,7 @@ export class Client<Event = BoughEvent> {
       cursor?: string;
     } = {},
   ): Promise<InteractionListBody> {
-    const { sessionId, kind, agentId, limit, cursor } = query;
-    return this.#http.json("GET", "/interactions", { query: { sessionId, kind, agentId, limit, cursor } });
+    return this.#http.json("GET", "/interactions", { query });
   }
 
   /** Merges metadata: keys are added or overwritten, `null` removes. */
@@ -172,9 +188,10 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Revokes a tool's remembered permission, for one agent or all; the next call asks again. Returns how many it revoked. */
-  async revokePermission(sessionId: string, { agentId, tool }: { agentId?: string; tool: string }): Promise<number> {
+  async revokePermission(sessionId: string, revoked: { agentId?: string; tool: string }): Promise<number> {
+    const { tool, ...query } = revoked;
     const route = path`/sessions/${sessionId}/permissions/${tool}`;
-    return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
+    return (await this.#http.json<{ revoked: number }>("DELETE", route, { query })).revoked;
   }
 
   /**
@@ -190,16 +207,13 @@ export class Client<Event = BoughEvent> {
     sessionId: string,
     query: { limit?: number; cursor?: string; visibility?: "shown" | "all"; changedSince?: number } = {},
   ): Promise<BranchListBody> {
-    const { limit, cursor, visibility, changedSince } = query;
-    const wanted = { limit, cursor, visibility, changedSince };
-    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: wanted });
+    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query });
   }
 
   /** The session's branches as a tree: roots, each branch with its forks. */
   async tree(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly TreeBody[]> {
     const route = path`/sessions/${sessionId}/tree`;
-    const { visibility } = query;
-    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route, { query: { visibility } })).branches;
+    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route, { query })).branches;
   }
 
   /** Creates a root branch. */
@@ -231,8 +245,8 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Replaces a stored agent's configuration. Active runs keep the old one. */
-  updateAgent(agentId: string, { config }: { config: AgentConfig }): Promise<AgentBody> {
-    return this.#http.json("PUT", path`/agents/${agentId}`, { body: { config } });
+  updateAgent(agentId: string, agent: { config: AgentConfig }): Promise<AgentBody> {
+    return this.#http.json("PUT", path`/agents/${agentId}`, { body: agent });
   }
 
   /** A page of the server's audit log: who did what, newest first. Needs scope `admin`. */

@@ -24,6 +24,7 @@ function stateAt(seq: number, more: Partial<StateBody> = {}): StateBody {
     firstIndex: 0,
     interactions: [],
     queue: [],
+    tasks: [],
     activeRun: null,
     ...more,
   };

@@ -4,6 +4,7 @@
 //   Subscription-3. One thing is handled at a time; while it is, nothing more is read.
 //   Subscription-4. It ends once: closed by its owner, or failed for good. After that no handler is called.
 
+import { optionKeys } from "../base/options.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
 import type { ClientConnection } from "./connection.ts";
@@ -33,6 +34,17 @@ export interface SubscribeOptions<Event = BoughEvent> {
   /** Closes the subscription. */
   readonly signal?: AbortSignal;
 }
+
+export const subscribeKeys = optionKeys<SubscribeOptions>({
+  after: true,
+  onEvent: true,
+  onChild: true,
+  onSnapshot: true,
+  onReady: true,
+  onConnection: true,
+  attempts: true,
+  signal: true,
+});
 
 export interface SubscriptionOptions extends SubscribeOptions, Omit<FollowingOptions, keyof SubscribeOptions> {
   readonly transport: Transport;

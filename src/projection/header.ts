@@ -18,12 +18,16 @@ export interface RowHeader extends Ownership {
   readonly messages?: number;
   /** Whether people see something else than the log's messages, because they were compacted hard. */
   readonly compacted?: true;
-  /** The turn that is not closed, if there is one. */
+  /** The turn that is not closed, if there is one and it does not sleep. */
   readonly turn?: string;
+  /** The open turn that sleeps: nobody has to look for it, so it is not listed as open. */
+  readonly asleep?: string;
   /** The interactions that wait for an answer; absent when none does. */
   readonly asks?: readonly string[];
   /** How many inputs wait for a turn; absent when none does. */
   readonly queued?: number;
+  /** How many background tasks have not ended; absent when none. */
+  readonly tasks?: number;
   /** The branch's first own message: its id, and how its text begins. */
   readonly first?: { readonly id: string; readonly words: string };
   /** The agent of the newest turn. */
@@ -67,6 +71,7 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   const patch: JsonObject = {};
   if (messages !== countShown(view)) patch.messages = messages;
   if (turn !== unclosedTurn(view)) patch.turn = turn;
+  if (after.open?.asleep !== view.open?.asleep) patch.asleep = after.open?.asleep ? after.open.id : null;
   if (rewrites && after.overlays.some(isHard) !== view.overlays.some(isHard)) {
     patch.compacted = after.overlays.some(isHard) || null;
   }
@@ -75,6 +80,7 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   }
   if (after.usage !== view.usage) patch.usage = after.usage;
   if (after.queue !== view.queue) patch.queued = after.queue.length || null;
+  if (after.tasks.length !== view.tasks.length) patch.tasks = after.tasks.length || null;
   if (after.state !== view.state) patch.state = shownState(after.state);
   if (after.reverts !== view.reverts) patch.reverts = after.reverts as unknown as JsonObject[];
   Object.assign(patch, patchTurns({ view, after, rewrites }, facts));
@@ -143,8 +149,9 @@ function isAboutQuestions({ type }: { readonly type: string }): boolean {
   return type === "interaction.opened" || type === "interaction.answered" || type === "interaction.expired";
 }
 
-/** Whether a draft's patch has to be decided on the newest view: others answer and queue meanwhile. */
+/** Whether a draft's patch has to be decided on the newest view: others answer and queue meanwhile, and tasks end. */
 export function needsNewest(draft: AnyDraft): boolean {
+  if (draft.type === "task.started" || draft.type === "task.ended") return true;
   return isAboutQuestions(draft) || (draft.type === "message.added" && draft.inputId !== undefined);
 }
 
@@ -153,7 +160,13 @@ function asksOf({ interactions }: BranchView): string[] | null {
 }
 
 function unclosedTurn({ open, staged }: BranchView): string | null {
+  if (open?.asleep) return null;
   return open?.id ?? staged.at(-1)?.id ?? null;
+}
+
+/** The turn of a branch that is not closed, as its row tells. */
+export function openTurnIn({ turn, asleep }: Pick<RowHeader, "turn" | "asleep">): string | undefined {
+  return turn ?? asleep ?? undefined;
 }
 
 /** What lists show of a branch beside its counts. */

@@ -28,10 +28,11 @@ type Rest = Omit<
   | "open"
   | "interactions"
   | "queue"
+  | "tasks"
   | "reverts"
   | "shared"
 > &
-  Partial<Pick<BranchView, "queue" | "reverts" | "shared">>;
+  Partial<Pick<BranchView, "queue" | "tasks" | "reverts" | "shared">>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -81,7 +82,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState, texts, usage, queue, reverts, shared } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue, tasks, reverts, shared } = view;
   return {
     seq,
     createdAt,
@@ -100,6 +101,7 @@ function restOf(view: BranchView): Rest {
     ...(shared !== (fork?.messages ?? 0) && { shared }),
     ...(reverts.length > 0 && { reverts }),
     ...(queue.length > 0 && { queue }),
+    ...(tasks.length > 0 && { tasks }),
   };
 }
 
@@ -134,8 +136,8 @@ export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
     if (head?.format !== 2 || !Array.isArray(head.before) || !head.rest) return undefined;
-    const { state, overlays, cleared, queue = [] } = head.rest;
-    for (const settled of [head.turns, state, overlays, cleared, queue]) freezeJson(settled);
+    const { state, overlays, cleared, queue = [], tasks = [] } = head.rest;
+    for (const settled of [head.turns, state, overlays, cleared, queue, tasks]) freezeJson(settled);
     return head;
   } catch {
     return undefined;

@@ -8,6 +8,7 @@ import {
   type BranchSummary,
   type ContentBody,
   type MessagesBody,
+  openTaskBody,
   queuedInputBody,
   type RunBody,
   type SessionBody,
@@ -166,7 +167,7 @@ export function closedBefore(branch: Branch, before: string | undefined): readon
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number, upTo?: string): StateBody {
-  const { seq, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const { messages, before, firstIndex } = messagesBody(closedBefore(branch, upTo), last);
   return {
     seq,
@@ -177,6 +178,7 @@ export function stateBody({ branch, active }: Moment, last: number, upTo?: strin
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
   };
 }

@@ -1,9 +1,9 @@
 // How callers see a branch: its header and its place in the tree, and once loaded its messages and state.
 
 import type { JsonObject } from "../base/json.ts";
-import type { Message, Ownership, QueuedInput } from "../events/index.ts";
+import type { Message, OpenTask, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
-import { type RowHeader, shownTurns } from "../projection/header.ts";
+import { openTurnIn, type RowHeader, shownTurns } from "../projection/header.ts";
 import {
   type BranchPlace,
   BranchTree,
@@ -93,6 +93,8 @@ export interface Branch extends BranchInfo {
   readonly interactions: readonly Interaction[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInput[];
+  /** Background tasks that have not ended, oldest first. */
+  readonly tasks: readonly OpenTask[];
   readonly turns: readonly TurnRecord[];
   readonly runs: readonly RunInfo[];
   /** The messages as a model sees them: every call has exactly one result. */
@@ -117,7 +119,8 @@ export function treeOf(records: readonly BranchRecord[], visibility: Visibility)
 
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
-  const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
+  const { name, description, tags = [], metadata = {}, messages = 0, fork } = record.header as RowHeader;
+  const turn = openTurnIn(record.header as RowHeader);
   const { owner, visibility, usage, queued, asks, ended, agent, first, reverts } = record.header as RowHeader;
   return {
     sessionId,
@@ -191,6 +194,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
     state: structuredClone(state),
     interactions: view.interactions.slice(),
     queue: view.queue,
+    tasks: view.tasks,
     transcript() {
       return transcript({ ...unclosed, window: window.slice(0, counts.window) });
     },

@@ -23,6 +23,7 @@ import type {
 import type { PromptDiff, SentPrompt } from "./prompt.ts";
 import type { QueuedInputBody } from "./queue.ts";
 import type { EditInputBody, EventsQuery, InputBody } from "./schemas.ts";
+import type { TaskBody } from "./tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -251,6 +252,10 @@ export interface BranchHandle<Event = BoughEvent> {
   editInput(inputId: string, edit: EditInputBody): Promise<QueuedInputBody>;
   /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
   withdrawInput(inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(): Promise<readonly TaskBody[]>;
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void>;
   /** Interrupts the active run; with `runId`, only that one. */
   interrupt(request?: { runId?: string; reason?: string }): Promise<InterruptAnswer>;
   /** The branch with its place in the tree. */
@@ -283,9 +288,9 @@ export interface BranchHandle<Event = BoughEvent> {
   siblings(): Promise<readonly BranchSummary[]>;
   /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request?: CompactRequest): Promise<CompactionInfo>;
-  /** Takes a compaction back: the newest, or the one named. */
-  uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
-  /** The compactions in force and those they replaced, newest first. */
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  uncompact(compactionId?: string): Promise<CompactionInfo>;
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]>;
   /** Asks the same questions with a compaction and without it, and compares the answers. */
   checkCompaction(request?: CompactionCheckRequest): Promise<CompactionCheck>;

@@ -4,6 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BranchOwner, Interaction, Message } from "../events/index.ts";
 import type { QueuedInputBody } from "./queue.ts";
 import type { AgentConfig } from "./schemas.ts";
+import type { OpenTaskBody } from "./tasks.ts";
 
 export interface SessionBody {
   readonly id: string;
@@ -160,6 +161,8 @@ export interface StateBody {
   readonly interactions: readonly InteractionBody[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInputBody[];
+  /** Background tasks that have not ended, oldest first. */
+  readonly tasks: readonly OpenTaskBody[];
   readonly activeRun: RunBody | null;
 }
 

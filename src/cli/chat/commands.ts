@@ -7,6 +7,7 @@ import { misuse } from "../command.ts";
 import { count } from "../terminal.ts";
 import { queue } from "./queue.ts";
 import { placeOf, type Talk } from "./talk.ts";
+import { tasks } from "./tasks.ts";
 
 interface SlashCommand {
   readonly usage: string;
@@ -72,7 +73,7 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     words: 1,
     run: compact,
   },
-  uncompact: { usage: "/uncompact", summary: "take the newest compaction back", words: 0, run: uncompact },
+  uncompact: { usage: "/uncompact", summary: "take the newest compaction or clearing back", words: 0, run: uncompact },
   attach: {
     usage: "/attach [FILE]",
     summary: "send a file with your next message, or list what will be sent",
@@ -93,6 +94,12 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     summary: "list messages that wait for their turn; change or withdraw one",
     words: "rest",
     run: (chat, [typed = ""]) => queue(chat, typed),
+  },
+  tasks: {
+    usage: "/tasks [rm N]",
+    summary: "list background tasks; cancel one",
+    words: "rest",
+    run: (chat, [typed = ""]) => tasks(chat, typed),
   },
   history: {
     usage: "/history [N]",
@@ -240,8 +247,10 @@ async function compact(chat: Talk, [turns]: readonly string[]): Promise<void> {
 }
 
 async function uncompact(chat: Talk): Promise<void> {
-  const taken = await chat.conversation.uncompact(placeOf(chat));
-  chat.screen.note(`Took back the compaction of ${count(taken?.messages ?? 0, "message")}.`);
+  const { messages, cleared } = await chat.conversation.uncompact(placeOf(chat));
+  const what =
+    cleared === undefined ? `compaction of ${count(messages, "message")}` : `clearing of ${count(cleared, "output")}`;
+  chat.screen.note(`Took back the ${what}.`);
 }
 
 async function history(chat: Talk, [many = "10"]: readonly string[]): Promise<void> {
