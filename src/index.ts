@@ -179,6 +179,7 @@ export {
   type SessionPatch,
   Sessions,
   type SessionsOptions,
+  type Signal,
   type StoredContent,
   type StrategyInput,
   type StrategyModel,

@@ -68,6 +68,20 @@ const interactions: Group = {
   },
 };
 
+const tasks: Group = {
+  summary: "list and cancel background tasks of a branch",
+  commands: {
+    ls: {
+      summary: "list a branch's background tasks that have not ended",
+      load: async () => (await import("./commands/tasks-ls.ts")).tasksLs,
+    },
+    cancel: {
+      summary: "end a background task",
+      load: async () => (await import("./commands/tasks-cancel.ts")).tasksCancel,
+    },
+  },
+};
+
 const compactions: Group = {
   summary: "list, make and take back compactions of a branch",
   commands: {
@@ -164,6 +178,7 @@ export const root: Group = {
     store,
     sessions,
     interactions,
+    tasks,
     compactions,
     pins,
     content,

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
 import type {
   CompactionCheck,
@@ -30,6 +31,7 @@ import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
 import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
+import type { TaskBody } from "../wire/tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -45,11 +47,11 @@ import { allPages } from "./all-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { remoteContent } from "./content.ts";
 import { type Http, path } from "./http.ts";
-import { LiveBranch, type LiveOptions } from "./live-branch.ts";
+import { LiveBranch, type LiveOptions, liveKeys } from "./live-branch.ts";
 import { collectEvents, completeState, lookAgain } from "./pages.ts";
 import type { SubmitOptions } from "./requests.ts";
 import { RemoteRun } from "./run.ts";
-import { type SubscribeOptions, Subscription } from "./subscription.ts";
+import { type SubscribeOptions, Subscription, subscribeKeys } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
 import type { LiveQuery, Transport } from "./transport.ts";
 
@@ -94,10 +96,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
-  state({ last = 200, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+  state({ last = 200, signal, ...rest }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
-      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, { query: { last }, ...more });
+      const asked = { query: { last, ...rest }, ...more };
+      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, asked);
       return completeState(
         state,
         (query) => this.#http.json("GET", `${this.#path}/messages`, { query, ...more }),
@@ -107,8 +110,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A page of messages, oldest first: those before the message named, by default the newest. */
-  messages({ last, before }: { last?: number; before?: string } = {}): Promise<MessagesBody> {
-    return this.#http.json("GET", `${this.#path}/messages`, { query: { last, before } });
+  messages(options: { last?: number; before?: string } = {}): Promise<MessagesBody> {
+    return this.#http.json("GET", `${this.#path}/messages`, { query: options });
   }
 
   /**
@@ -123,6 +126,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** Delivers every kept event after the cursor, each once and in order, then live events too; reconnects by itself. */
   subscribe(options: SubscribeOptions<Event>): Subscription {
+    checkOptions("The options of subscribe", options, subscribeKeys);
     return this.#follow({ ...options, onEvent: (event) => options.onEvent(this.#present(event)) });
   }
 
@@ -159,6 +163,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** A view of the branch that stays up to date, for a user interface. */
   live(options: LiveOptions<Event> = {}): LiveBranch {
+    checkOptions("The options of live", options, liveKeys);
     const { clock, random, backoff } = this.#context;
     const respond = (id: string, answer: JsonObject) => this.respond(id, answer);
     const { tools: given = {} } = options;
@@ -203,9 +208,19 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("DELETE", this.#path + path`/queue/${inputId}`, { isRepeatable: false });
   }
 
+  /** Background tasks that have not ended, oldest first. */
+  async tasks(): Promise<readonly TaskBody[]> {
+    return (await this.#http.json<{ tasks: TaskBody[] }>("GET", `${this.#path}/tasks`)).tasks;
+  }
+
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void> {
+    return this.#http.json("DELETE", this.#ofAgent + path`/tasks/${taskId}`, { isRepeatable: false });
+  }
+
   /** Interrupts the active run; with `runId`, only that one. */
-  interrupt({ runId, reason }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
-    const body = { ...(runId !== undefined && { expectedRunId: runId }), ...(reason !== undefined && { reason }) };
+  interrupt({ runId, ...request }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
+    const body = { ...(runId !== undefined && { expectedRunId: runId }), ...request };
     return this.#http.json("POST", `${this.#ofAgent}/interrupt`, { body, isRepeatable: runId !== undefined });
   }
 
@@ -226,8 +241,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** Runs on the branch, oldest first: those of the handle's agent, or of any agent. */
-  runs({ agent }: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
-    return allPages(this.#http, `${this.#ofAgent}/runs`, "runs", { agent });
+  runs(options: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
+    return allPages(this.#http, `${this.#ofAgent}/runs`, "runs", options);
   }
 
   /** The active run of the branch, of any agent. */
@@ -251,8 +266,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** Deletes the branch; with `recursive`, its forks too, where the server allows it (`allowRecursiveDelete`). */
-  delete({ recursive }: { recursive?: boolean } = {}): Promise<void> {
-    return this.#http.json("DELETE", this.#path, { query: { recursive } });
+  delete(options: { recursive?: boolean } = {}): Promise<void> {
+    return this.#http.json("DELETE", this.#path, { query: options });
   }
 
   /** Creates a branch that shares this one up to a message (default: the latest). */

@@ -36,6 +36,9 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add", input: { a: 1 } },
   "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
+  "step-start": { type: "step-start", key: "fetch", attempt: 1 },
+  "step-retry": { type: "step-retry", key: "fetch", ...again },
+  "flow-diverge": { type: "flow-diverge", keys: ["fetch"], changed: ["price"] },
   "error-report": { type: "error-report", source: "tool", error: { message: "no" } },
   "content-fail": { type: "content-fail", contentId: "c0ffee", error: { message: "gone", code: "content_not_found" } },
   "transcript-delta": { type: "transcript-delta", contentId: "c0ffee", text: "Hel" },
@@ -142,9 +145,9 @@ describe("a kept event as subscribers see it", () => {
     expect(event).toMatchObject({ payload: { v: 3, sessionId: "other", seq: 1, channel: "control" } });
   });
 
-  test("answers and interrupts go up, everything else down", () => {
+  test("signals, answers and interrupts go up, everything else down", () => {
     const up = [...keptEvents, ...liveEvents].filter(({ direction }) => direction === "up").map(({ type }) => type);
-    expect(up).toEqual(["interaction.answered", "interrupt.requested"]);
+    expect(up).toEqual(["signal.received", "interaction.answered", "interrupt.requested"]);
   });
 });
 

@@ -50,6 +50,11 @@ export const liveEvents = [
   /** What a tool shows before it is done. */
   live("tool-progress", v.strictObject({ callId: id, toolName: id, output: v.any() })),
   live("tool-retry", v.strictObject({ callId: id, toolName: id, ...again })),
+  /** A step of a workflow begins to run; its result is the fact `step.returned`. */
+  live("step-start", v.strictObject({ key: id, attempt: count })),
+  live("step-retry", v.strictObject({ key: id, ...again })),
+  /** Recorded steps that the code of a workflow did not ask for, or asked for with another input. */
+  live("flow-diverge", v.strictObject({ keys: v.array(id), changed: v.optional(v.array(id)) })),
   /** Something went wrong that the run goes on from, or says how it ends. */
   live("error-report", v.strictObject({ source: v.picklist(["model", "tool", "middleware", "run"]), error: failure })),
   /** A file could not be sent to the model, or not be made; a note stands in its place and the run goes on. */

@@ -144,6 +144,15 @@ export interface SessionQuery {
   readonly cursor?: string;
 }
 
+/** Which sessions to list, as a store is asked. */
+export interface StoreSessionQuery extends SessionQuery {
+  /**
+   * Only sessions of this space. An id that begins with "~" is in the space that its first two "~" enclose, such as "~a/b~", or in "~"
+   * if it has one only; all others are in "". Found by an index: what other spaces hold costs nothing.
+   */
+  readonly space?: string;
+}
+
 /** A page of session records. */
 export interface SessionPage {
   readonly sessions: readonly SessionRecord[];
@@ -155,7 +164,7 @@ export interface SessionPage {
 export interface RunQuery {
   /** Only claims of this session. */
   readonly sessionId?: string;
-  /** Only claims whose lease ends before this time. */
+  /** Only claims whose lease ends before this time. Found by an index: claims that end much later cost nothing. */
   readonly endsBefore?: number;
 }
 
@@ -258,7 +267,7 @@ export interface Store {
     options?: { expectedVersion?: number },
   ): Promise<SessionRecord>;
   /** Newest activity first (ties by id, in code point order). An invalid cursor is `invalid_argument`. */
-  listSessions(query?: SessionQuery): Promise<SessionPage>;
+  listSessions(query?: StoreSessionQuery): Promise<SessionPage>;
   /** Deletes the session and everything in it. `session_not_found`; `run_active` while a lease runs. */
   deleteSession(sessionId: string): Promise<void>;
 

@@ -18,8 +18,10 @@ export interface RowHeader extends Ownership {
   readonly messages?: number;
   /** Whether people see something else than the log's messages, because they were compacted hard. */
   readonly compacted?: true;
-  /** The turn that is not closed, if there is one. */
+  /** The turn that is not closed, if there is one and it does not sleep. */
   readonly turn?: string;
+  /** The open turn that sleeps: nobody has to look for it, so it is not listed as open. */
+  readonly asleep?: string;
   /** The interactions that wait for an answer; absent when none does. */
   readonly asks?: readonly string[];
   /** How many inputs wait for a turn; absent when none does. */
@@ -69,6 +71,7 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   const patch: JsonObject = {};
   if (messages !== countShown(view)) patch.messages = messages;
   if (turn !== unclosedTurn(view)) patch.turn = turn;
+  if (after.open?.asleep !== view.open?.asleep) patch.asleep = after.open?.asleep ? after.open.id : null;
   if (rewrites && after.overlays.some(isHard) !== view.overlays.some(isHard)) {
     patch.compacted = after.overlays.some(isHard) || null;
   }
@@ -157,7 +160,13 @@ function asksOf({ interactions }: BranchView): string[] | null {
 }
 
 function unclosedTurn({ open, staged }: BranchView): string | null {
+  if (open?.asleep) return null;
   return open?.id ?? staged.at(-1)?.id ?? null;
+}
+
+/** The turn of a branch that is not closed, as its row tells. */
+export function openTurnIn({ turn, asleep }: Pick<RowHeader, "turn" | "asleep">): string | undefined {
+  return turn ?? asleep ?? undefined;
 }
 
 /** What lists show of a branch beside its counts. */

@@ -5,6 +5,7 @@ export { type Parting, type PartingBranch, partings, type Version } from "./part
 export { transcript } from "./transcript.ts";
 export { type BranchPlace, BranchTree, type TreeNode } from "./tree.ts";
 export {
+  type Asleep,
   type BranchHeader,
   type BranchView,
   type Cleared,
@@ -17,6 +18,7 @@ export {
   PartialView,
   type Revert,
   type RunRecord,
+  type StepRecord,
   type TurnOutcome,
   type TurnRecord,
   type TurnStatus,

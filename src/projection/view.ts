@@ -51,10 +51,42 @@ export interface OpenTurn {
   readonly used?: JsonObject;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
+  /** The steps of a workflow, in the order in which they began or returned. */
+  readonly steps?: readonly StepRecord[];
+  /** How many of them have begun and not returned. */
+  readonly stepsBegun?: number;
+  /** Present while it sleeps: nothing was written on the branch since it was parked so. */
+  readonly asleep?: Asleep;
+  /** The turn before, which this one goes on with. */
+  readonly continues?: { readonly turnId: string; readonly steps?: boolean | undefined };
   /** How it completed; present once it waits to be saved. */
   readonly outcome?: TurnOutcome;
   /** How it ended instead, when it was cut off after a turn that waits: then it waits with it. */
   readonly ended?: Exclude<TurnStatus, "committed">;
+}
+
+/** A step of a workflow, as its newest fact tells. Its output is in the log. */
+export interface StepRecord {
+  readonly key: string;
+  readonly kind: "step" | "agent" | "sleep" | "ask" | "wait" | "flow";
+  readonly status: "started" | "returned" | "failed" | "skipped";
+  /** The position and time of its newest fact. */
+  readonly seq: number;
+  readonly at: number;
+  /** When a step that sleeps goes on. */
+  readonly until?: number;
+  readonly tries?: number;
+  readonly ms?: number;
+  readonly error?: JsonObject;
+  readonly why?: string;
+  /** Where its agent worked. */
+  readonly child?: JsonObject;
+  readonly usage?: JsonObject;
+}
+
+/** A turn that nothing is to be done for, until a time if it has one, or until anything is written on its branch. */
+export interface Asleep {
+  readonly until?: number;
 }
 
 export type { Interaction };
@@ -214,7 +246,8 @@ export function stateOf({ state, staged, open }: BranchView): JsonObject {
 
 /** An unclosed turn that stays as it is while the fold goes on. */
 export function copyTurn(turn: OpenTurn): OpenTurn {
-  return { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  const copy = { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  return turn.steps ? { ...copy, steps: turn.steps.slice() } : copy;
 }
 
 /** A view that can be folded further without changing this one. */

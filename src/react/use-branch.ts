@@ -12,6 +12,7 @@ import type {
 } from "../client/index.ts";
 import type { BoughEvent } from "../events/index.ts";
 import { type Parting, partings } from "../projection/index.ts";
+import type { Change } from "../wire/changes.ts";
 import type { RedoRequest, UndoneTurn, Upload } from "../wire/handle.ts";
 import { planEdit, planRegeneration, type Revision } from "../wire/revise.ts";
 import type {
@@ -22,6 +23,7 @@ import type {
   InterruptAnswer,
   ResponseAnswer,
 } from "../wire/types.ts";
+import { useChanges } from "./use-changes.ts";
 import { type PendingUpload, type UploadRequest, useUploads } from "./use-uploads.ts";
 
 /** Options of `useBranch`. */
@@ -30,6 +32,11 @@ export interface UseBranchOptions<Event = BoughEvent> {
   readonly last?: number;
   /** Tools that run in this page. The latest render's tools are used. */
   readonly tools?: ClientTools;
+  /**
+   * Reloads the list of branches when anybody forks, renames, reverts or deletes one (default false). Takes one more connection; without
+   * it, the list is reloaded when a turn of this branch has ended and after the hook's own actions.
+   */
+  readonly followBranches?: boolean;
   /** Called with every event of the branch; that of the latest render is used. */
   readonly onEvent?: (event: Event) => void;
 }
@@ -96,7 +103,7 @@ export function useBranch<Event = BoughEvent>(
   options: UseBranchOptions<NoInfer<Event>> = {},
 ): BranchUse<Event> {
   const { agentId, sessionId, branchId = "main" } = typeof scope === "string" ? { sessionId: scope } : scope;
-  const { last } = options;
+  const { last, followBranches = false } = options;
   const tools = useLatest(options.tools ?? {});
   const onEvent = useLatest(options.onEvent);
   const handle = useMemo(() => client.branch({ agentId, sessionId, branchId }), [client, agentId, sessionId, branchId]);
@@ -116,6 +123,13 @@ export function useBranch<Event = BoughEvent>(
   );
   const { failure, attempt, fail } = useAttempts(handle);
   const { branches, refresh } = useBranches(client, sessionId, fail, picture.lastTurn?.id);
+  const refreshSoon = useMemo(() => oneAtATime(refresh, fail), [refresh, fail]);
+  useChanges(client, {
+    sessionId,
+    isEnabled: followBranches,
+    onChange: ({ type }) => void (listChanges.has(type) && refreshSoon()),
+    onStale: refreshSoon,
+  });
   const actions = useMemo(() => actionsOf(handle, attempt, refresh), [handle, attempt, refresh]);
   const { uploads, upload: store } = useUploads(handle);
   const upload = useCallback(
@@ -206,6 +220,30 @@ function useBranches(
 }
 
 const none: readonly BranchSummary[] = [];
+
+/** What changes rows of the list. */
+const listChanges: ReadonlySet<Change["type"]> = new Set([
+  ...(["session-change", "branch-create", "branch-fork", "branch-change", "branch-delete"] as const),
+  ...(["run-start", "run-end", "question-open", "question-close", "queue-change"] as const),
+]);
+
+/** Calls that come while one is under way become one call after it. */
+function oneAtATime(work: () => Promise<void>, onError: (error: unknown) => void): () => void {
+  let isUnderWay = false;
+  let isDue = false;
+  const go = () => {
+    isDue = isUnderWay;
+    if (isUnderWay) return;
+    isUnderWay = true;
+    work()
+      .catch(onError)
+      .finally(() => {
+        isUnderWay = false;
+        if (isDue) go();
+      });
+  };
+  return go;
+}
 
 /** Those of the hook's actions that need nothing of the picture. */
 function ofTurns<Event>(actions: ReturnType<typeof actionsOf<Event>>) {

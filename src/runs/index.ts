@@ -34,7 +34,7 @@ export {
 export { execute } from "./execute.ts";
 export type { ContentOptions, ProviderFiles } from "./files/options.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
-export { askerOf, findInterrupted, findLeft, findRoot, type InterruptedRun } from "./recovery/find.ts";
+export { askerOf, findInterrupted, findLeft, findRoot, type InterruptedRun, isReady } from "./recovery/find.ts";
 export { Sweeper } from "./recovery/sweeper.ts";
 export { Run, type RunChild, type RunControl, type RunStart } from "./run.ts";
 export {

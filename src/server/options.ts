@@ -7,6 +7,7 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
+import type { GraphBindings } from "../workflows/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
@@ -75,6 +76,8 @@ export interface ServerLimits {
   readonly stalledMs: number;
   /** How often an idle stream sends a heartbeat, and its reader's access is checked again (default 15 s). */
   readonly heartbeatMs: number;
+  /** How often feeds of changes look for what other processes changed, while they have readers (default 1 s). */
+  readonly lookMs: number;
 }
 
 export const defaultLimits: ServerLimits = {
@@ -104,6 +107,7 @@ export const defaultLimits: ServerLimits = {
   guesses: 240,
   stalledMs: 60_000,
   heartbeatMs: 15_000,
+  lookMs: 1_000,
 };
 
 /** The second argument of `resolveAgent`. */
@@ -175,10 +179,15 @@ export interface ServerOptions {
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
-  /** What stored agents may use: tools by name, and models by name (default: every "provider/model"). */
+  /**
+   * What stored agents may use: tools by name, and models by name (default: every "provider/model"). What stored graphs may use:
+   * functions, patterns and workflows by name; their agents are those of the server.
+   */
   readonly definitions?: {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
+    readonly functions?: GraphBindings["functions"];
+    readonly workflows?: GraphBindings["workflows"];
   };
   /** Other protocols behind this server's auth, tenants, limits and guards (default: none). */
   readonly mounts?: readonly Mount[];

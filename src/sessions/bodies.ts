@@ -8,6 +8,7 @@ import {
   type BranchSummary,
   type ContentBody,
   type MessagesBody,
+  openTaskBody,
   queuedInputBody,
   type RunBody,
   type SessionBody,
@@ -160,7 +161,7 @@ export function messagesBody(messages: readonly Message[], last: number): Messag
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number): StateBody {
-  const { seq, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const { messages, before } = messagesBody(branch.messages, last);
   return {
     seq,
@@ -170,6 +171,7 @@ export function stateBody({ branch, active }: Moment, last: number): StateBody {
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
   };
 }

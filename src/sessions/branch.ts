@@ -3,7 +3,7 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Message, OpenTask, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
-import { type RowHeader, shownTurns } from "../projection/header.ts";
+import { openTurnIn, type RowHeader, shownTurns } from "../projection/header.ts";
 import {
   type BranchPlace,
   BranchTree,
@@ -119,7 +119,8 @@ export function treeOf(records: readonly BranchRecord[], visibility: Visibility)
 
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
-  const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
+  const { name, description, tags = [], metadata = {}, messages = 0, fork } = record.header as RowHeader;
+  const turn = openTurnIn(record.header as RowHeader);
   const { owner, visibility, usage, queued, asks, ended, agent, first, reverts } = record.header as RowHeader;
   return {
     sessionId,

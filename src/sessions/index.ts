@@ -17,7 +17,7 @@ import { listCompactions } from "./compaction/list.ts";
 import * as pins from "./compaction/pinning.ts";
 import { uncompact } from "./compaction/uncompact.ts";
 import * as content from "./content.ts";
-import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
+import { type Context, checkSessionsOptions, createContext, type Scope, type SessionsOptions } from "./context.ts";
 import type { InputMessage } from "./files.ts";
 import { type EventQuery, isSelective, readSelected } from "./flow.ts";
 import * as forks from "./fork.ts";
@@ -73,6 +73,7 @@ export type { DiffOptions } from "./prompts/diff.ts";
 export type { InputChange, InputEdit, QueueOptions, Queuing } from "./queue.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
+export type { Signal } from "./signals.ts";
 export type { TaskInfo } from "./tasks.ts";
 export type { TurnOptions } from "./turn-opening.ts";
 export type { TurnClose, TurnFailure, TurnWriter } from "./turn-writer.ts";
@@ -91,6 +92,7 @@ export type { SavedSessionAndBranch, SessionAndBranch } from "./working-copies.t
  * const fork = await sessions.forkBranch("user-123", { newBranchId: "formal" });
  */
 export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
+  checkSessionsOptions(options);
   const { clock = systemClock } = options;
   return new Sessions(createContext(await openStore(store, { clock }), options));
 }

@@ -19,8 +19,8 @@ import type {
   ReadOptions,
   RunQuery,
   SegmentCache,
-  SessionQuery,
   Store,
+  StoreSessionQuery,
 } from "../log/store.ts";
 import { openStore } from "./open-store.ts";
 
@@ -91,7 +91,7 @@ class LazyStore implements Store {
     return this.#use((store) => store.updateSession(sessionId, patch, options));
   }
 
-  listSessions(query?: SessionQuery) {
+  listSessions(query?: StoreSessionQuery) {
     return this.#use((store) => store.listSessions(query));
   }
 

@@ -9,6 +9,7 @@ import {
   toolReturned,
   turnCommitted,
   turnEnded,
+  turnParked,
   turnStaged,
 } from "../events/drafts.ts";
 import type { Draft, Fact, NewMessage, QueuedInput, ToolOutput } from "../events/index.ts";
@@ -17,7 +18,7 @@ import { needsNewest } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { steeringInputs } from "../projection/queue.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
-import { defaultLeaseMs } from "./claims.ts";
+import { asleepOwner, defaultLeaseMs } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { type FileDoor, hasFiles, type InputMessage, storeMessages, storeOutput } from "./files.ts";
 import type { Retention } from "./retention.ts";
@@ -62,6 +63,12 @@ export interface TurnWriter {
   renew(leaseMs?: number): Promise<void>;
   /** Releases the branch and leaves the turn open, to be resumed later. */
   release(): Promise<void>;
+}
+
+/** How a turn falls asleep: until a time, or until something is written on its branch. */
+interface Rest {
+  readonly until?: number | undefined;
+  readonly reason: string;
 }
 
 /** How a turn ended that did not complete. */
@@ -193,6 +200,26 @@ export class HeldTurn implements TurnWriter {
 
   end(close: Closing & Omit<TurnFailure, "messages">) {
     return this.#close(close, () => turnEnded(this.#context, this.turnId, close), {});
+  }
+
+  /**
+   * Leaves the turn asleep and gives the branch back in the same append: what anybody writes afterwards finds it free. Until the
+   * time it names, the claim is nobody's, and its end is what wakes it.
+   */
+  async sleep({ until, reason }: Rest, drafts: readonly Draft[] = []): Promise<readonly Fact[]> {
+    this.#checkOpen();
+    if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
+    const { runId, epoch } = this.claim;
+    const view = this.#cachedView() ?? (await this.view());
+    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
+    const rest = { runId, reason, asleep: true as const, ...(until !== undefined && { until }) };
+    const all = [...drafts, turnParked(this.#context, this.turnId, rest)];
+    const leaseMs = Math.max(0, (until ?? 0) - this.#context.clock.now());
+    const claim = { runId, owner: asleepOwner, leaseMs, over: epoch };
+    const how = until === undefined ? { epoch, release: true } : { claim };
+    const { facts } = await this.#context.views.append(this.ref, view, all, how);
+    this.#wrote(facts, { release: true });
+    return facts;
   }
 
   async renew(leaseMs = defaultLeaseMs) {

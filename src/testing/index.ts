@@ -34,6 +34,7 @@ export type {
   Store,
   StoredEvent,
   StoreProblem,
+  StoreSessionQuery,
 } from "../log/store.ts";
 export {
   type Script,

@@ -23,6 +23,7 @@ import type {
 import type { PromptDiff, SentPrompt } from "./prompt.ts";
 import type { QueuedInputBody } from "./queue.ts";
 import type { EditInputBody, EventsQuery, InputBody } from "./schemas.ts";
+import type { TaskBody } from "./tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -249,6 +250,10 @@ export interface BranchHandle<Event = BoughEvent> {
   editInput(inputId: string, edit: EditInputBody): Promise<QueuedInputBody>;
   /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
   withdrawInput(inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(): Promise<readonly TaskBody[]>;
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void>;
   /** Interrupts the active run; with `runId`, only that one. */
   interrupt(request?: { runId?: string; reason?: string }): Promise<InterruptAnswer>;
   /** The branch with its place in the tree. */

@@ -78,6 +78,18 @@ export const routes = {
     summary: "Open questions of all sessions.",
     query: queries.interactions,
   }),
+  tenantChanges: route("GET", "/events/live", {
+    summary: "Server-sent events: changes of all sessions, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
+  sessionChanges: route("GET", `${session}/events/live`, {
+    summary: "Server-sent events: changes of one session, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
   tree: route("GET", `${session}/tree`, {
     summary: "The branches as a tree; with visibility=all, hidden ones too.",
     query: queries.tree,
@@ -208,6 +220,9 @@ export const routes = {
   }),
   withdrawInput: route("DELETE", `${branch}/queue/:inputId`, { summary: "Withdraws a queued input.", scope: "run" }),
 
+  listTasks: route("GET", `${branch}/tasks`, { summary: "Background tasks that have not ended, oldest first." }),
+  cancelTask: route("DELETE", `${scope}/tasks/:taskId`, { summary: "Ends a background task.", scope: "run" }),
+
   listContent: route("GET", `${branch}/content`, {
     summary: "Content that is visible on the branch, a page at a time.",
     query: queries.page,
@@ -277,14 +292,18 @@ export const routes = {
     query: queries.page,
   }),
   createAgent: route("POST", "/agents", {
-    summary: "Stores an agent's definition.",
+    summary: "Stores the definition of an agent or a graph.",
     scope: "admin",
     status: 201,
     body: bodies.createAgent,
   }),
   getAgent: route("GET", ofAgent, { summary: "One agent." }),
+  getGraph: route("GET", `${ofAgent}/graph`, {
+    summary: "A workflow's graph, as JSON or as a Mermaid flowchart; of an execution, with the states of its nodes.",
+    query: queries.graph,
+  }),
   updateAgent: route("PUT", ofAgent, {
-    summary: "Replaces a stored agent's configuration.",
+    summary: "Replaces the definition of a stored agent or graph.",
     scope: "admin",
     body: bodies.updateAgent,
   }),

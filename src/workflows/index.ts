@@ -18,7 +18,8 @@ export type {
   Router,
   WorkflowNode,
 } from "./graph/definition.ts";
-export { type DrawOptions, type Graph, graph } from "./graph/graph.ts";
+export { type DrawOptions, type Graph, graph, isGraph } from "./graph/graph.ts";
+export { type DrawnStep, drawSteps } from "./graph/mermaid.ts";
 export type {
   AgentNodeOptions,
   AgentNodeResult,
@@ -39,4 +40,12 @@ export type {
   Workflow,
   WorkflowOptions,
 } from "./port.ts";
+export {
+  createWorkflow,
+  type ExecutionOptions,
+  type TypedRunner,
+  WorkflowRunner,
+  type WorkflowRunnerOptions,
+} from "./runner.ts";
+export { executionSteps } from "./steps.ts";
 export { workflow } from "./workflow.ts";

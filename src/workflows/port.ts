@@ -122,7 +122,7 @@ export interface MapOptions<Item> {
 /** A question to a person. */
 export interface AskOptions {
   /** What kind of question it is (default "permission": answered with `{ approved }`). */
-  readonly kind?: "permission" | "clarification" | "continuation";
+  readonly kind?: "permission" | "clarification";
   /** What the person is shown. */
   readonly request?: JsonObject;
   /** How long it can be answered (default: as long as it takes). Then `ask` throws `no_answer`. */

@@ -277,7 +277,7 @@ describe("bough.config", () => {
     [
       "bough.config.mjs",
       "const model = { specificationVersion: 'v4', doStream() {} }; export default { agents: { a: { model, limits: { iterations: 0 } } } };",
-      "bough.config.mjs: agents.a: limits.iterations is a count from 1 on.",
+      "bough.config.mjs: agents.a: limits.iterations must be an integer ≥ 1.",
     ],
   ])("%s with %s is refused with file and field", async (file, text, sentence) => {
     const { code, stdout, stderr } = await bough(project({ [file]: text }), "serve", "--port", "0");

@@ -90,25 +90,41 @@ export function memoryFlow(options: FlowOptions = {}) {
   }
 
   const within = (prefix: string): Flow => {
+    const taken = new Map<string, number>();
+    const keys = new Set<string>();
+    /** As the engine counts: the first that nothing in this place has. */
+    function keyFor(name: string, explicit?: string): string {
+      let key = explicit ?? name;
+      for (let count = (taken.get(name) ?? 0) + 1; explicit === undefined; count++) {
+        key = count === 1 ? name : `${name}#${count}`;
+        taken.set(name, count);
+        if (!keys.has(key)) break;
+      }
+      if (keys.has(key)) throw new Error(`The key ${key} is used twice.`);
+      keys.add(key);
+      return prefix + key;
+    }
     const flow: Partial<Flow> & { readonly [showsLive]: (event: GraphEvent) => void } = {
       workflow: (async (name: string, workflow: AnyWorkflow, input: unknown) =>
-        workflow.run(within(`${prefix}${name}/`), input)) as Flow["workflow"],
+        workflow.run(within(`${keyFor(name)}/`), input)) as Flow["workflow"],
       executionId: "x",
       version: 1,
       signal: abort.signal,
-      step: ((name: string, run: (context: StepContext) => unknown, { key = name, retry }: StepOptions = {}) =>
-        once(prefix + key, () =>
-          tried(retry?.attempts ?? 1, (attempt) =>
-            run({ executionId: "x", stepId: prefix + key, key: prefix + key, attempt, signal: abort.signal }),
+      step: (async (name: string, run: (context: StepContext) => unknown, given: StepOptions = {}) => {
+        const key = keyFor(name, given.key);
+        return once(key, () =>
+          tried(given.retry?.attempts ?? 1, (attempt) =>
+            run({ executionId: "x", stepId: key, key, attempt, signal: abort.signal }),
           ),
-        )) as Flow["step"],
-      agent: ((name: string, agent: { name: string }, input: unknown, given: AgentNodeOptions = {}) =>
-        once(prefix + (given.key ?? name), async () => {
+        );
+      }) as Flow["step"],
+      agent: (async (name: string, agent: { name: string }, input: unknown, given: AgentNodeOptions = {}) =>
+        once(keyFor(name, given.key), async () => {
           const said = await tried(given.retry?.attempts ?? 1, () => agents[agent.name]!(input, given));
           return given.output ? { text: "", output: said, usage: {} } : { text: String(said), usage: {} };
         })) as Flow["agent"],
       async ask(name: string, { request }: AskOptions = {}) {
-        const key = prefix + name;
+        const key = keyFor(name);
         asked.add(key);
         execution.events.push({ type: "asked", key, request } as never);
         const answer = answers[key];
@@ -120,7 +136,7 @@ export function memoryFlow(options: FlowOptions = {}) {
         })) as JsonObject;
       },
       async skip(name: string, why: string) {
-        const key = prefix + name;
+        const key = keyFor(name);
         if (execution.records.has(key)) throw new Error(`The step ${key} has its result and can't be skipped.`);
         execution.skipped.set(key, why);
       },

@@ -169,6 +169,31 @@ describe("a join of any", () => {
   });
 });
 
+describe("a loop with an edge from outside", () => {
+  const g = graph("outside", {
+    nodes: {
+      a: { run: (_values, { key }) => ({ isFirst: key === "a" }) },
+      x: { run: () => 1 },
+      j: { run: () => 2, join: "any" },
+    },
+    edges: [
+      ["start", ["a", "x"]],
+      ["a", "j", { field: "isFirst", is: true }],
+      ["x", "j"],
+      ["j", "a", { max: 1 }],
+    ],
+  });
+
+  test.each<Record<string, number>>([{ a: 50 }, { x: 50 }, { x: 20, "a#2": 50 }])(
+    "goes round after that edge, which starts nothing again, whatever is slow: %j",
+    async (delays) => {
+      const { ran, skipped } = await runAll(g, null, { delay: (key) => delays[key] ?? 1 });
+      expect([...ran].sort()).toEqual(["a", "a#2", "j", "x"]);
+      expect([...skipped]).toEqual([["j#2", "condition"]]);
+    },
+  );
+});
+
 describe("a node that fails", () => {
   const failing = (onError: "stop" | "skip" | "isolate" | { fallback: "spare" }) =>
     graph("failing", {
@@ -317,39 +342,6 @@ describe("a router", () => {
       edges: [],
     });
     await expect(runAll(strict, "", { agents: { ...agents, router } })).rejects.toThrow("no call");
-  });
-});
-
-describe("workflows as nodes", () => {
-  test("run in the execution, with keys below their node's", async () => {
-    const inner = graph("inner", { nodes: { a: { run: ({ input }) => `${input}!` } }, edges: [] });
-    const outer = graph("outer", {
-      nodes: { first: { workflow: inner }, second: { workflow: inner, prompt: "{{outputs.first}}?" } },
-      edges: [["first", "second"]],
-    });
-    const { output, ran } = await runAll(outer, "x");
-    expect(output).toBe("x!?!");
-    expect(ran).toEqual(["first/a", "second/a"]);
-  });
-});
-
-describe("the end", () => {
-  test("gives the output of the node that leads to it, those of several by their ids, or what `output` says", async () => {
-    const nodes = { a: { run: () => 1 }, b: { run: () => 2 } };
-    const both = graph("both", { nodes, edges: [] });
-    expect((await runAll(both, null)).output).toEqual({ a: 1, b: 2 });
-    const one = graph("one", {
-      nodes,
-      edges: [
-        ["start", ["a", "b"]],
-        ["b", "end"],
-      ],
-    });
-    expect((await runAll(one, null)).output).toBe(2);
-    const text = graph("text", { nodes, edges: [], output: "{{outputs.a}} of {{outputs.b}}" });
-    expect((await runAll(text, null)).output).toBe("1 of 2");
-    const code = graph("code", { nodes, edges: [], output: ({ outputs }) => [outputs.a, outputs.b] });
-    expect((await runAll(code, null)).output).toEqual([1, 2]);
   });
 });
 

@@ -18,10 +18,10 @@ import {
   type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
   type StoredEvent,
   type StoreProblem,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import { append } from "./append.ts";
 import { branchesOf, createBranch, deleteBranch, warmBranches } from "./branch-operations.ts";
@@ -97,7 +97,7 @@ export class FileStore implements Store {
     return this.#change((change) => structuredClone(updateSession(this.#sessions, sessionId, input, wanted, change)));
   }
 
-  listSessions(query: SessionQuery = {}) {
+  listSessions(query: StoreSessionQuery = {}) {
     const wanted = structuredClone(query);
     return this.#steps(async () => {
       this.#listing ??= prepareList(this.#sessions, (see) => this.#committer.look(see)).catch((error) => {

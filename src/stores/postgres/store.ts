@@ -20,8 +20,8 @@ import {
   type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
@@ -31,6 +31,7 @@ import { Creations } from "./creation.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
 import { Listener } from "./listener.ts";
+import { listSessions } from "./listing.ts";
 import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
@@ -108,8 +109,8 @@ export class PostgresStore implements Store {
     return this.#do((db, now) => sessions.updateSession(db, sessionId, own, expectedVersion, now));
   }
 
-  async listSessions(query: SessionQuery = {}) {
-    return this.#do((db) => sessions.listSessions(db, query));
+  async listSessions(query: StoreSessionQuery = {}) {
+    return this.#do((db) => listSessions(db, query));
   }
 
   async deleteSession(sessionId: string) {

@@ -21,8 +21,8 @@ import {
   type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
@@ -100,7 +100,7 @@ export class ServerStore implements RedisStore {
     return this.#change(sessionId, (redis) => sessions.updateSession(redis, sessionId, patch, options.expectedVersion));
   }
 
-  async listSessions(query: SessionQuery = {}) {
+  async listSessions(query: StoreSessionQuery = {}) {
     return this.#do((redis) => listing.listSessions(redis, this.#index, query));
   }
 

@@ -9,6 +9,9 @@ import { fieldProblem, unionNames } from "./schemas.ts";
 import { nodesBefore } from "./shape.ts";
 import { nodesIn, type Template } from "./template.ts";
 
+/** Keys of steps have at most 240 characters; rounds and parts of a node are in them, too. */
+const longestKey = 200;
+
 export function checkPlan(plan: GraphPlan): void {
   const { name, nodes, edges, output } = plan;
   for (const node of nodes.values()) {
@@ -31,6 +34,7 @@ export function checkPlan(plan: GraphPlan): void {
 function checkFallback({ name, nodes, edges }: GraphPlan, node: PlannedNode): void {
   const place = nodePlace(name, node.id);
   const seen = new Set([node.id]);
+  let length = node.id.length;
   for (let { onError } = node; typeof onError === "object"; ) {
     const { fallback } = onError;
     const next = nodes.get(fallback);
@@ -43,6 +47,8 @@ function checkFallback({ name, nodes, edges }: GraphPlan, node: PlannedNode): vo
       );
     }
     seen.add(fallback);
+    length += fallback.length + ".fallback.".length;
+    if (length > longestKey) throw refuse(place, "its fallbacks are too many for the key of a step");
     onError = next.onError;
   }
 }

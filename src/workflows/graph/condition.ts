@@ -55,21 +55,22 @@ export type Condition<Pattern = RegExp | NamedFunction> =
 /** A condition that was checked: its patterns are there, each with its name. */
 export type ReadCondition = Condition<Named<RegExp>>;
 
-type Test = (value: unknown, wanted: never) => boolean;
+/** What a condition says of a value, by its keys. */
+type Wanted = Required<Omit<FieldCondition<Named<RegExp>>, "field">>;
 
-const tests: Readonly<Record<Exclude<keyof FieldCondition, "field">, Test>> = {
-  is: (value, wanted: Json) => isEqual(value, wanted),
-  not: (value, wanted: Json) => !isEqual(value, wanted),
-  exists: (value, wanted: boolean) => (value !== undefined && value !== null) === wanted,
-  above: (value, wanted: number) => typeof value === "number" && value > wanted,
-  below: (value, wanted: number) => typeof value === "number" && value < wanted,
-  contains: (value, wanted: Json) => isIn(value, wanted),
-  startsWith: (value, wanted: string) => typeof value === "string" && value.startsWith(wanted),
-  endsWith: (value, wanted: string) => typeof value === "string" && value.endsWith(wanted),
-  matches: (value, { code }: Named<RegExp>) => typeof value === "string" && code.test(value),
-  oneOf: (value, wanted: readonly Json[]) => wanted.some((each) => isEqual(value, each)),
-  hasAny: (value, wanted: readonly Json[]) => wanted.some((each) => isIn(value, each)),
-  hasAll: (value, wanted: readonly Json[]) => wanted.every((each) => isIn(value, each)),
+const tests: { readonly [Name in keyof Wanted]: (value: unknown, wanted: Wanted[Name]) => boolean } = {
+  is: (value, wanted) => isEqual(value, wanted),
+  not: (value, wanted) => !isEqual(value, wanted),
+  exists: (value, wanted) => (value !== undefined && value !== null) === wanted,
+  above: (value, wanted) => typeof value === "number" && value > wanted,
+  below: (value, wanted) => typeof value === "number" && value < wanted,
+  contains: (value, wanted) => isIn(value, wanted),
+  startsWith: (value, wanted) => typeof value === "string" && value.startsWith(wanted),
+  endsWith: (value, wanted) => typeof value === "string" && value.endsWith(wanted),
+  matches: (value, { code }) => typeof value === "string" && code.test(value),
+  oneOf: (value, wanted) => wanted.some((each) => isEqual(value, each)),
+  hasAny: (value, wanted) => wanted.some((each) => isIn(value, each)),
+  hasAll: (value, wanted) => wanted.every((each) => isIn(value, each)),
 };
 
 function isEqual(value: unknown, wanted: Json): boolean {
@@ -90,7 +91,11 @@ export function isMet(condition: ReadCondition, output: unknown): boolean {
   if ("handoff" in condition) return readPath(output, "handoff") === condition.handoff;
   const { field, ...wanted } = condition;
   const value = field === undefined ? output : readPath(output, field);
-  return Object.entries(wanted).every(([name, each]) => tests[name as keyof typeof tests](value, each as never));
+  return (Object.keys(wanted) as (keyof Wanted)[]).every((name) => meets(name, value, wanted[name]!));
+}
+
+function meets<Name extends keyof Wanted>(name: Name, value: unknown, wanted: Wanted[Name]): boolean {
+  return tests[name](value, wanted);
 }
 
 /** The value at a path of own properties; undefined when it leads nowhere (Condition-2). */

@@ -180,8 +180,8 @@ export type NodeOutput<Node> = Node extends { readonly agent: unknown }
     : Node extends { readonly output: infer Choice }
       ? OutputOf<Choice>
       : string
-  : Node extends { readonly workflow: Workflow<never, infer Output> }
-    ? Output
+  : Node extends { readonly workflow: { readonly run: (...args: never[]) => infer Output } }
+    ? Awaited<Output>
     : Node extends { readonly run: unknown; readonly output: infer Schema }
       ? InputOf<Schema>
       : Node extends { readonly run: (...args: never[]) => infer Output }

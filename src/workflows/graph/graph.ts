@@ -5,6 +5,8 @@ import type { InputOf } from "../../tools/index.ts";
 import type { FlowSchema, Workflow } from "../port.ts";
 import type { NamedFunction } from "./condition.ts";
 import type {
+  AgentNode,
+  FunctionNode,
   GraphBindings,
   GraphDefinition,
   GraphEdge,
@@ -12,9 +14,10 @@ import type {
   GraphSettings,
   GraphValues,
   NodeOutput,
+  WorkflowNode,
 } from "./definition.ts";
 import { definitionFromJson, planToJson } from "./json.ts";
-import { drawGraph, type NodeState } from "./mermaid.ts";
+import { type DrawnStep, drawGraph } from "./mermaid.ts";
 import { readGraph } from "./read-graph.ts";
 import { runGraph } from "./run.ts";
 import { digestOf, refusalOf } from "./versions.ts";
@@ -31,8 +34,8 @@ export interface Graph<Input = unknown, Output = unknown> extends Workflow<Input
 
 /** Options of `toMermaid`. */
 export interface DrawOptions {
-  /** What became of the nodes in an execution, drawn as classes. */
-  readonly execution?: ReadonlyMap<string, NodeState>;
+  /** The steps of an execution: what became of the nodes is drawn as classes. */
+  readonly execution?: readonly DrawnStep[];
 }
 
 type Input<Schema> = unknown extends Schema ? unknown : InputOf<Schema>;
@@ -48,6 +51,9 @@ type Outputs<Nodes, Schemas> = {
     : NodeOutput<Nodes[Id]>;
 };
 
+type NodeKey = keyof AgentNode | keyof FunctionNode | keyof WorkflowNode;
+type NoOtherKeys<Node> = { readonly [Key in Exclude<keyof Node, NodeKey>]: never };
+
 type Values<Nodes, Schemas, Schema> = GraphValues<Input<Schema>, Outputs<Nodes, Schemas>>;
 
 /** A graph as its author writes it. */
@@ -56,7 +62,7 @@ export interface TypedDefinition<Nodes, Schemas, Schema, Result> extends Omit<Gr
   readonly input?: Schema;
   /** Nodes by their ids: each has `agent`, `run` or `workflow`. */
   readonly nodes: {
-    readonly [Id in keyof Nodes]: Nodes[Id] & GraphNode<Values<Nodes, Schemas, Schema>>;
+    readonly [Id in keyof Nodes]: Nodes[Id] & GraphNode<Values<Nodes, Schemas, Schema>> & NoOtherKeys<Nodes[Id]>;
   } & { readonly [Id in keyof Schemas]: { readonly output?: Schemas[Id] } };
   /** Without an edge from "start" or to "end", nodes that nothing leads to come first, and those that lead nowhere last. */
   readonly edges: readonly GraphEdge<Extract<keyof Nodes, string>, Values<Nodes, Schemas, Schema>>[];
@@ -100,6 +106,12 @@ export const graph = Object.assign(define, {
   /** Makes a graph of its JSON. Functions, patterns, agents and workflows are found by their names; an agent that is not is a stored one. */
   fromJSON,
 });
+
+/** Whether a workflow is a graph. */
+export function isGraph(workflow: unknown): workflow is Graph {
+  const { toJSON, toMermaid } = Object(workflow) as Partial<Graph>;
+  return typeof toJSON === "function" && typeof toMermaid === "function";
+}
 
 function build(name: string, definition: GraphDefinition & GraphBindings): Graph {
   const { plan, bindings } = readGraph(name, definition);

@@ -1,11 +1,12 @@
 // The work of one node: its agent, function or workflow, the question after it, and what becomes of a failure.
-//   NodeWork-1. All that is recorded has a key that follows from the node and its round.
+//   NodeWork-1. All that is recorded has a key that follows from the node and its round, or is counted in the order of its rounds.
 //   NodeWork-2. A failure is what the work threw. That the execution is parked, interrupted or taken over is none: it passes on.
 
 import type { Json, JsonObject } from "../../base/json.ts";
 import { isObject } from "../../base/options.ts";
 import type { OutputChoice } from "../../runs/index.ts";
-import type { Flow, StepRetry } from "../port.ts";
+import { needValue } from "../engine/values.ts";
+import type { Flow, StepContext, StepRetry } from "../port.ts";
 import { isMet, type ReadCondition } from "./condition.ts";
 import type { GraphValues, Handoff, Router } from "./definition.ts";
 import { isNamedCode, type Judge } from "./edge.ts";
@@ -20,6 +21,8 @@ export type Outcome =
 /** A node in its round. */
 export interface NodeTask {
   readonly node: PlannedNode;
+  /** The same in every round: its id, or the way to it as a fallback. */
+  readonly name: string;
   readonly key: string;
   /** What it works with. */
   readonly input: unknown;
@@ -61,18 +64,22 @@ async function recover(work: NodeWork, task: NodeTask, error: unknown): Promise<
   }
   const node = work.nodes.get(onError.fallback)!;
   const input = inputOf(node, task.values, task.input);
-  return workOn(work, { ...task, node, input, key: `${task.key}.fallback.${node.id}` });
+  const [name, key] = [task.name, task.key].map((each) => `${each}.fallback.${node.id}`) as [string, string];
+  return workOn(work, { ...task, node, input, name, key });
 }
 
 function execute(flow: Flow, task: NodeTask): Promise<unknown> {
-  const { node, key, input } = task;
-  if (node.kind === "workflow") return flow.workflow(key, node.workflow.code, input);
+  const { node, name, input } = task;
+  if (node.kind === "workflow") return flow.workflow(name, node.workflow.code, input);
   return node.kind === "agent" ? runAgent(flow, node, task) : runFunction(flow, node, task);
 }
 
 function runFunction(flow: Flow, node: PlannedFunction, { key, values }: NodeTask): Promise<unknown> {
-  const { run, effect, reconcile } = node;
-  return flow.step(key, (context) => run.code(values, context), {
+  const { run, output, effect, reconcile } = node;
+  const what = `The output of the node "${node.id}"`;
+  const work = async (context: StepContext) =>
+    needValue(output, await run.code(values, context), { code: "output_invalid", what });
+  return flow.step(key, work, {
     key,
     ...triedAs(node),
     ...(effect && { effect }),
@@ -121,21 +128,13 @@ async function handoff({ otherwise }: Router, ask: () => Promise<{ readonly outp
     const { type, value } = (await ask()).output as { type: string; value: { response?: string } };
     return { handoff: type, ...(value.response !== undefined && { response: value.response }) };
   } catch (error) {
-    if (otherwise === undefined || !isUndecided(error)) throw error;
+    // The agent came to its end without a call that hands over.
+    if (otherwise === undefined || Object(error).code !== "output_invalid") throw error;
     return { handoff: otherwise };
   }
 }
 
-/** Whether an agent came to its end without an answer of the form it was asked for. */
-function isUndecided(error: unknown): boolean {
-  for (let at = error; isObject(at) || at instanceof Error; at = (at as { cause?: unknown }).cause) {
-    const { code, data } = at as { code?: unknown; data?: { code?: unknown } };
-    if (code === "output_invalid" || data?.code === "output_invalid") return true;
-  }
-  return false;
-}
-
-async function approve(flow: Flow, { node, key, values }: NodeTask, output: unknown): Promise<Outcome> {
+async function approve(flow: Flow, { node, name, key, values }: NodeTask, output: unknown): Promise<Outcome> {
   const { approve } = node;
   const seen = { ...values, outputs: { ...values.outputs, [node.id]: output } };
   if (!approve || !(await judge(flow, approve.when, `${key}.approve.when`, output, seen)))
@@ -147,7 +146,7 @@ async function approve(flow: Flow, { node, key, values }: NodeTask, output: unkn
     ...(message !== undefined && { description: message }),
   };
   try {
-    const answer = await flow.ask(`${key}.approve`, { request, ...(timeoutMs !== undefined && { timeoutMs }) });
+    const answer = await flow.ask(`${name}.approve`, { request, ...(timeoutMs !== undefined && { timeoutMs }) });
     if (answer.approved === true) return { type: "done", output: merged(output, answer.output) };
     const { reason } = answer;
     return { type: "skipped", why: typeof reason === "string" && reason !== "" ? `denied: ${reason}` : "denied" };

@@ -6,7 +6,7 @@
 //       that they lead to begins its next round. Edges from outside the round stay as they are and start nothing again.
 //   Scheduler-4. While a node waits, one that leads to it waits or works, so a graph always comes to its end.
 
-import { edgeName, type PlannedEdge } from "./edge.ts";
+import type { PlannedEdge } from "./edge.ts";
 import type { PlannedNode } from "./plan.ts";
 import type { LoopGroup, Shape } from "./shape.ts";
 
@@ -162,14 +162,4 @@ export class Scheduler {
     for (const edge of this.#shape.into.get(id) ?? []) this.#edges.set(edge, begun.has(edge.from) ? "open" : "stale");
     for (const edge of this.#shape.out.get(id) ?? []) this.#edges.set(edge, "open");
   }
-}
-
-/** A node's key in an execution: its first round has the bare id. */
-export function nodeKey(id: string, round: number): string {
-  return round === 1 ? id : `${id}#${round}`;
-}
-
-/** The key of a condition that is code. */
-export function edgeKey(edge: PlannedEdge, round: number): string {
-  return round === 1 ? edgeName(edge) : `${nodeKey(edge.from, round)}->${edge.to}`;
 }

@@ -4,6 +4,7 @@ import type { Json } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { RecordedStep } from "../port.ts";
 import { planToJson } from "./json.ts";
+import { readKey } from "./keys.ts";
 import type { GraphPlan, PlannedNode } from "./plan.ts";
 
 /** The same for definitions that say the same, in whichever order their keys are. */
@@ -25,14 +26,13 @@ export function refusalOf(
   recorded: readonly RecordedStep[],
 ): string | undefined {
   for (const { key, kind } of recorded) {
-    const [own, ...inner] = key.split("/") as [string];
-    const { id, fallback, rest } = readKey(own);
+    const { id, fallback, rest, isInner } = readKey(key);
     const [first, then] = [nodes.get(id), fallback === undefined ? undefined : nodes.get(fallback)];
     const node = fallback === undefined ? first : then;
     if (!first || !node)
       return `The execution has a record of "${key}", but the graph "${name}" has no node "${first ? fallback : id}".`;
     const isOfNode = rest === "" && kind !== "skip";
-    if (!isOfNode || matches(node, kind, inner.length > 0)) continue;
+    if (!isOfNode || matches(node, kind, isInner)) continue;
     return `The execution has a record of "${key}" (${kind}), but the node "${node.id}" of the graph "${name}" is now ${kindWords[node.kind]}.`;
   }
   return undefined;
@@ -43,13 +43,4 @@ const kindWords = { agent: "an agent", function: "a function", workflow: "a work
 function matches(node: PlannedNode, kind: RecordedStep["kind"], isInner: boolean): boolean {
   if (node.kind === "workflow") return isInner || kind === "flow";
   return !isInner && kind === (node.kind === "agent" ? "agent" : "step");
-}
-
-/** The node of a key, and what of it is recorded there: `review#2.fallback.helper`, `review#2.approve`, `review->end`. */
-function readKey(key: string): { readonly id: string; readonly fallback?: string; readonly rest: string } {
-  const [, id = key, tail = ""] = /^(.+?)(?:#\d+)?((?:\.|->).*)?$/u.exec(key) ?? [];
-  const names = tail.split(".").slice(1);
-  if (tail.startsWith("->") || names[0] !== "fallback") return { id, rest: tail };
-  const last = names.lastIndexOf("fallback");
-  return { id, fallback: names[last + 1] ?? "", rest: names.slice(last + 2).join(".") };
 }
