@@ -81,6 +81,26 @@ const examples: Record<string, Example> = {
       /On before-the-note: tree\.png \(\d+ bytes\)$/m,
     ],
   },
+  "parallel-review": {
+    shows: [
+      "start -> style",
+      "start -> law",
+      "editor -> rewrite (ok is false)",
+      "rewrite -> style",
+      "editor#2 is recorded",
+      "editor -> end (otherwise)",
+      "Result: { ok: true, why: 'Toned down.' }",
+      "branch workflow-agent-case-7-style: node style, agent stylist",
+      '-.->|"at most 2 times"|',
+    ],
+  },
+  router: {
+    shows: [
+      "Where is my refund?  start -> desk, desk -> billing, billing -> end",
+      "Your refund is on its way.",
+      "My printer is on fire.  start -> desk, desk -> tech, tech -> end",
+    ],
+  },
   "long-chat": {
     shows: [
       "8 messages are shown to the model as one summary.",
