@@ -47,4 +47,4 @@ export {
   WorkflowRunner,
   type WorkflowRunnerOptions,
 } from "./runner.ts";
-export { workflow } from "./workflow.ts";
+export { isWorkflow, workflow } from "./workflow.ts";
