@@ -17,6 +17,7 @@ import { BoughError } from "../base/errors.ts";
 import type { Context } from "../sessions/context.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
+import { isWorkflow, type Workflow, WorkflowRunner, type WorkflowRunnerOptions } from "../workflows/index.ts";
 import { checkResolved } from "./check-options.ts";
 import {
   agentExists,
@@ -213,7 +214,11 @@ export class TenantAgents {
   #fromCode(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     const isOurs = !(given instanceof Agent);
-    return this.#keep(agentId, "code", () => (isOurs ? this.#build({ ...given, id: agentId }) : given), { isOurs });
+    const build = () => {
+      if (given instanceof Agent) return given;
+      return isWorkflow(given) ? this.#runner(given, agentId) : this.#build({ ...given, id: agentId });
+    };
+    return this.#keep(agentId, "code", build, { isOurs });
   }
 
   /** The result of `resolveAgent` for an id; undefined if it declines (TenantAgents-2). */
@@ -297,6 +302,13 @@ export class TenantAgents {
     const graph = await definitions.graph(json);
     const { WorkflowRunner } = await import("../workflows/index.ts");
     return () => new WorkflowRunner(graph, { ...this.#shared(), id, tenant, events }, context);
+  }
+
+  #runner(workflow: Workflow, id: string): Agent {
+    const { context, events, logger, redact, tenant } = this.#options;
+    const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
+    const own = { id, agents, logger, tenant, ...(events && { events }), ...(redact !== undefined && { redact }) };
+    return new WorkflowRunner(workflow, own as WorkflowRunnerOptions, context);
   }
 
   #stored({ id, name, config }: Definition): AgentOptions {

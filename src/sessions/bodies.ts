@@ -165,6 +165,14 @@ export function closedBefore(branch: Branch, before: string | undefined): readon
   return before === undefined ? branch.messages : messagesBefore(ref, { messages: branch.messages }, before);
 }
 
+/** How far an execution is, and whether it sleeps. */
+export function progressOf({
+  steps,
+  asleep,
+}: NonNullable<Branch["uncommittedTurn"]>): Pick<NonNullable<StateBody["openTurn"]>, "steps" | "asleep"> {
+  return { ...(steps && { steps }), ...(asleep && { asleep }) };
+}
+
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number, upTo?: string): StateBody {
   const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
@@ -175,7 +183,7 @@ export function stateBody({ branch, active }: Moment, last: number, upTo?: strin
     messages,
     firstIndex,
     ...(before !== undefined && { before }),
-    ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
+    ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages, ...progressOf(turn) } }),
     interactions,
     queue: queue.map(queuedInputBody),
     tasks: tasks.map(openTaskBody),
