@@ -46,9 +46,10 @@ import { changeSessionState, sessionState } from "../sessions/session-state.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { adopt } from "./adopting.ts";
 import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
-import { ChildAgents, type Startable } from "./child-agents.ts";
+import { ChildAgents } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
+import { checkHandoffs, handedAgents } from "./handoffs.ts";
 import { checkFrames, ruleOf } from "./kin.ts";
 import { Launcher } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
@@ -58,6 +59,7 @@ import { QueueTaker } from "./queue-taker.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
 import { isOfTenant, missingFrom } from "./request.ts";
 import { settingsOf } from "./settings.ts";
+import type { Startable } from "./startable.ts";
 import { type InputOptions, type Submitted, Submitter } from "./submitter.ts";
 import { TaskKeeper } from "./task-keeper.ts";
 import { BackgroundTasks } from "./tasks.ts";
@@ -102,7 +104,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       if (!(#launcher in agent)) return undefined;
       const { id, name } = agent;
       const { store, model, instructions } = agent.#options;
-      return { id, name, model, instructions, hasStore: store !== undefined, launcher: agent.#launcher };
+      const { handoffs } = agent.#options;
+      return { id, name, model, instructions, handoffs, hasStore: store !== undefined, launcher: agent.#launcher };
     };
     submitterOf = (agent) => agent.#submitter;
   }
@@ -112,6 +115,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     checkOptions(options);
     checkAgentOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
+    checkHandoffs(options.handoffs, startableOf);
     const { id, name } = options;
     const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
     super(context);
@@ -145,7 +149,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       fork: (place, source, request) => this.#fork(place, source, request),
       tasks: this.#keeper,
     });
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue });
+    const finder = { startable: startableOf, resolve, self: () => startableOf(this)! };
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, finder });
     const launcher = this.#launcher;
     this.#taker = new QueueTaker({
       context,
@@ -178,10 +183,14 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   #adopt(left: InterruptedRun, run: RunOptions): Promise<Run | undefined> {
-    const tools = async () => (await this.#launcher.prepared()).tools;
     const resolve = async (agentId: string) => this.#options.agents?.(agentId);
+    const agents = async () => {
+      const [self, { stamp }] = [startableOf(this)!, this.#settings];
+      const handed = await handedAgents(self, stamp, { startable: startableOf, resolve });
+      return [{ agent: self, id: stamp.id ?? stamp.name ?? "agent" }, ...handed];
+    };
     const [context, settings, hub, keeper] = [this.#context, this.#settings, this.#hub, this.#keeper];
-    return adopt({ context, settings, hub, keeper, tools, startable: startableOf, resolve }, left, run);
+    return adopt({ context, settings, hub, keeper, agents, startable: startableOf, resolve }, left, run);
   }
 
   /** The end of a background child is shown to those who listen, and its turn begun, if it has one. */

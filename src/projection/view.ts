@@ -49,12 +49,22 @@ export interface OpenTurn {
   readonly messages: readonly Message[];
   /** What its replies used so far, as far as they say so. */
   readonly used?: JsonObject;
+  /** The newest handoff of the turn; the agent goes on once every call of the same message has its result. */
+  readonly handed?: Handed;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
   /** How it completed; present once it waits to be saved. */
   readonly outcome?: TurnOutcome;
   /** How it ended instead, when it was cut off after a turn that waits: then it waits with it. */
   readonly ended?: Exclude<TurnStatus, "committed">;
+}
+
+/** A turn was handed over, by a call. Paths are those of `turn.handed`. */
+export interface Handed {
+  readonly callId: string;
+  readonly path: readonly string[];
+  /** The path before. */
+  readonly before?: readonly string[];
 }
 
 export type { Interaction };

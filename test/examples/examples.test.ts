@@ -47,6 +47,14 @@ const examples: Record<string, Example> = {
     ],
     hides: /(hotel|train): booked now/,
   },
+  router: {
+    shows: [
+      "(router hands over to billing)\nbilling: You owe 17 euros.",
+      "you: Since when?\nbilling: Since the first of May.",
+      "(billing hands over to router)\nrouter: It rains.",
+      "3 turns",
+    ],
+  },
   "background-review": {
     shows: [
       "author: The review has begun; I go on with chapter 2.",

@@ -23,6 +23,7 @@ import type { ChildOpening } from "../children/port.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
+import { pathOf, stickyPath } from "../handoffs.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
 
@@ -72,7 +73,7 @@ export interface OpenRequest {
   /** How the turn begins, if the run that this one works for says so. */
   readonly opening?: ChildOpening | undefined;
   /** The run's plan: for a new turn, or for one that goes on as it was asked. */
-  readonly planFor: (kept?: KeptTurn) => Promise<RunPlan>;
+  readonly planFor: (kept?: KeptTurn, path?: readonly string[]) => Promise<RunPlan>;
 }
 
 export async function beginOrResume(request: OpenRequest): Promise<OpenedTurn> {
@@ -114,15 +115,19 @@ async function beginWith(request: OpenRequest, given: readonly InputMessage[]): 
   const { emitter, signal } = request;
   const listening = { context, ref, emitter, signal, audio: plan.audio, redact: plan.redact };
   const { messages: input, spent } = await transcribeAudio(listening, stored);
-  const rewrite = plan.pipeline.beforeTurn && rewriter(request);
+  const rewrite = rewriter(request);
+  const beginOn = (view: BranchView, plan: RunPlan) => {
+    const state = bagOf(request, view, plan);
+    if (!plan.pipeline.beforeTurn) return { ...begin(request, view, { plan, state, messages: input }), spent };
+    const asked = { plan, asked: askedBy(plan), state, input };
+    return rewrite(view, asked).then((rewritten) => ({ ...begin(request, view, { plan, ...rewritten }), spent }));
+  };
   return (view) => {
     opening?.check(view);
     if (request.takes === "free") refuseBusy(ref, view);
     if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
-    const state = bagOf(request, view, plan);
-    if (!rewrite) return { ...begin(request, view, { plan, state, messages: input }), spent };
-    const asked = { plan, asked: askedBy(plan), state, input };
-    return rewrite(view, asked).then((rewritten) => ({ ...begin(request, view, { plan, ...rewritten }), spent }));
+    const path = stickyPath(view);
+    return path.length === 0 ? beginOn(view, plan) : planFor(undefined, path).then((sticky) => beginOn(view, sticky));
   };
 }
 
@@ -133,7 +138,7 @@ function taker(request: OpenRequest): Decide {
   return async (view) => {
     const inputs = inputsToTake(ref, view);
     const { agentId: _agentId, ...kept } = askedTogether(inputs);
-    const plan = await planFor(kept);
+    const plan = await planFor(kept, stickyPath(view));
     const { by, metadata = {} } = kept;
     const asked = { ...askedBy(plan), ...(by !== undefined && { by }), metadata };
     const state = bagOf(request, view, plan);
@@ -163,10 +168,10 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
   if (!open) {
     const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
-    const plan = await planFor(await readRequest(context, ref, cut));
+    const plan = await planFor(await readRequest(context, ref, cut), stickyPath(view));
     return begin(request, view, { plan, state: bagOf(request, view, plan), messages: [] });
   }
-  const plan = await planFor(open);
+  const plan = await planFor(open, pathOf(view));
   const { by, metadata, request: anew } = plan;
   const opening = draftResumption(context, view, { runId, agentId, by, metadata, request: anew })!;
   const first = open.by ?? by;
@@ -276,7 +281,7 @@ async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnR
   return request ? { request } : {};
 }
 
-async function factsOf(
+export async function factsOf(
   { journal }: Context,
   ref: BranchRef,
   { from, before }: { from: number; before: number },
