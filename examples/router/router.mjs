@@ -1,52 +1,45 @@
-// A router: an agent that must hand a question over to one of the others, by calling one of its tools. The graph goes through
-// JSON first, as a stored definition would.
+// A router that hands over: billing goes on with the same turn, and stays, until it hands back.
 
 import { createAgent } from "bough";
-import { createWorkflow, graph } from "bough/workflows";
 import { aboutModel, modelFor } from "../model.mjs";
 
-console.log(aboutModel);
+console.log(aboutModel, "\n");
 
-/** What a scripted router looks for; a real model reads the descriptions of its tools. */
-const desk = (prompt) => {
-  const question = JSON.stringify(prompt.at(-1).content);
-  const to = /invoice|refund/i.test(question) ? "billing" : "tech";
-  return { calls: [{ name: `handoff_to_${to}`, input: { response: `This is for ${to}.` } }] };
-};
-const agents = {
-  desk: createAgent({ name: "desk", model: modelFor(desk), instructions: "Hand every question over." }),
-  billing: createAgent({
-    name: "billing",
-    model: modelFor(() => "Your refund is on its way."),
-    instructions: "Answer about money.",
+const lastOf = (prompt) => prompt.at(-1);
+const asked = (prompt) => JSON.stringify(prompt.findLast(({ role }) => role === "user").content);
+
+const billing = createAgent({
+  name: "billing",
+  model: modelFor((prompt) => {
+    if (asked(prompt).includes("weather")) return { calls: [{ name: "handoff_to_router", input: {} }] };
+    return lastOf(prompt).role === "tool" ? "You owe 17 euros." : "Since the first of May.";
   }),
-  tech: createAgent({
-    name: "tech",
-    model: modelFor(() => "Turn it off and on again."),
-    instructions: "Answer about machines.",
-  }),
-};
+  instructions:
+    "You answer questions about invoices: 17 euros are open since May. Hand everything else back to the router.",
+  handoffs: { router: { agent: () => router, description: "Anything but invoices.", stay: true } },
+});
+const router = createAgent({
+  id: "front",
+  name: "router",
+  model: modelFor((prompt) =>
+    asked(prompt).includes("weather") ? "It rains." : { calls: [{ name: "handoff_to_billing", input: {} }] },
+  ),
+  instructions: "You hand questions about money over to billing. Everything else you answer in one sentence; it rains.",
+  handoffs: { billing: { agent: billing, description: "Questions about invoices.", stay: true } },
+});
 
-const definition = {
-  name: "support",
-  nodes: {
-    desk: {
-      agent: "desk",
-      router: { to: { billing: "Use for invoices and refunds.", tech: "Use for broken machines." }, otherwise: "tech" },
-    },
-    billing: { agent: "billing", prompt: "{{input}}\n({{outputs.desk.response}})" },
-    tech: { agent: "tech", prompt: "{{input}}" },
-  },
-  edges: [["start", "desk"]],
-};
-
-const support = graph.fromJSON(JSON.parse(JSON.stringify(definition)), { agents });
-const runner = createWorkflow(support);
-for (const question of ["Where is my refund?", "My printer is on fire."]) {
-  const run = runner.run(question);
-  const taken = [];
-  for await (const event of run) if (event.type === "edge-take") taken.push(`${event.from} -> ${event.to}`);
-  console.log(`${question}  ${taken.join(", ")}`);
-  console.log(`  ${(await run.result).output}`);
+await router.createSession("desk");
+for (const question of ["What do I owe?", "Since when?", "And the weather?"]) {
+  console.log(`you: ${question}`);
+  const speakers = new Map();
+  for await (const event of router.run(question, "desk")) {
+    if (event.type === "turn.handed") console.log(`  (${event.from} hands over to ${event.to})`);
+    if (event.type !== "text-delta") continue;
+    const said = speakers.get(event.agent.name) ?? "";
+    speakers.set(event.agent.name, said + event.text);
+  }
+  for (const [name, text] of speakers) console.log(`${name}: ${text}`);
 }
-await runner.close();
+const { turns } = await router.loadBranch("desk");
+console.log(`\n${turns.length} turns, one for each question`);
+await router.close();

@@ -129,6 +129,7 @@ const agentTable = optionTable<AgentOptions>({
   events: ownEventList,
   instructions: text,
   agents: fn,
+  handoffs: object,
   tools: toolSets,
   store: anything,
   persistAfterTurn: flag,

@@ -11,6 +11,7 @@ import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts
 import type { AudioOptions, CompactionOptions, ContentOptions, Durable, Limits } from "../runs/index.ts";
 import type { ContentLimits } from "../sessions/index.ts";
 import type { SpawnableAgent, ToolSet, ToolSource } from "../tools/index.ts";
+import type { Handoffs } from "./startable.ts";
 
 /** An agent object. */
 type Spawnable = Exclude<SpawnableAgent, string>;
@@ -46,6 +47,11 @@ export interface AgentOptions<
   readonly instructions?: string;
   /** Finds the agents that tools name by id (`subagent("id", …)`). A server finds its own agents without it. */
   readonly agents?: (agentId: string) => Spawnable | undefined | Promise<Spawnable | undefined>;
+  /**
+   * Agents that a turn can be handed over to, by name: each gives the model a tool `handoff_to_<name>`, after which the same turn
+   * goes on with that agent.
+   */
+  readonly handoffs?: Handoffs;
   /** Tools by name, or a list of such sets and of sources such as MCP servers. */
   readonly tools?: Tools | readonly (ToolSet | ToolSource)[];
   /** A store, a directory, or a URL such as `sqlite:./bough.db` (default: memory). */

@@ -16,8 +16,8 @@ import type {
 } from "../tools/index.ts";
 import { startableOf } from "./agent.ts";
 import { isBackgroundCall, ownInput, withBackground } from "./background-input.ts";
-import { notAnAgent, refuseStore } from "./child-agents.ts";
 import { rememberSubagent } from "./kin.ts";
+import { notAnAgent, refuseStore } from "./startable.ts";
 
 /** How an agent works as a tool. */
 export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Omit<SpawnOptions, "key" | "mode"> {

@@ -47,6 +47,14 @@ const examples: Record<string, Example> = {
     ],
     hides: /(hotel|train): booked now/,
   },
+  router: {
+    shows: [
+      "(router hands over to billing)\nbilling: You owe 17 euros.",
+      "you: Since when?\nbilling: Since the first of May.",
+      "(billing hands over to router)\nrouter: It rains.",
+      "3 turns",
+    ],
+  },
   "background-review": {
     shows: [
       "author: The review has begun; I go on with chapter 2.",
@@ -94,7 +102,7 @@ const examples: Record<string, Example> = {
       '-.->|"at most 2 times"|',
     ],
   },
-  router: {
+  "graph-router": {
     shows: [
       "Where is my refund?  start -> desk, desk -> billing, billing -> end",
       "Your refund is on its way.",

@@ -37,6 +37,7 @@ const agentFields = {
   context: object,
   instructions: text,
   agents: v.optional(v.custom(isFunction, "must be a function from an id to an agent")),
+  handoffs: object,
   tools: object,
   durable: object,
   middleware: v.optional(v.array(v.any(), "must be an array")),
