@@ -4,7 +4,7 @@
 //   Sweeper-2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
 //       lasts: the last holds whatever the clocks of this process and of the store say.
 //   Sweeper-3. The same claim is offered again a lease later at the earliest.
-//   Sweeper-4. A look costs one list of claims. Turns without a claim are looked for less often, and loaded where something
+//   Sweeper-4. A look takes the claims that all sweepers of the process share (lookout.ts). Turns without a claim are looked for less often, and loaded where something
 //       happened since. One that waits for an answer is loaded again when its branch has changed or its time is over.
 //   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 //   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
@@ -14,6 +14,7 @@ import { type BranchRecord, type BranchRef, branchKey, isReserved, type RunClaim
 import { isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
 import { describeOpen, findInterrupted, type InterruptedRun, isGone } from "./find.ts";
+import { type Looker, lookOut } from "./lookout.ts";
 
 export interface SweeperOptions {
   readonly context: Context;
@@ -55,7 +56,7 @@ const overlapMs = 15_000;
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #over = new AbortController();
-  readonly #done: Promise<void>;
+  readonly #leave: () => Promise<void>;
   #claims = new Map<string, Known>();
   /** What is to be offered when there is room. */
   readonly #due = new Map<string, BranchRef>();
@@ -71,13 +72,20 @@ export class Sweeper {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
-    this.#done = this.#sweep();
+    const { context, everyMs, random } = options;
+    const looker: Looker = {
+      store: context.store,
+      isDue: (now) => this.#isDue(now),
+      look: (claims, mayBeOpen) => this.#look(claims, mayBeOpen),
+      onFailure: (error) => this.#say(error),
+    };
+    this.#leave = lookOut(looker, { clock: context.clock, everyMs, random });
   }
 
   /** Resolves when it looks no more. */
   async stop(): Promise<void> {
     this.#over.abort();
-    await this.#done;
+    await this.#leave();
     await this.#offering;
   }
 
@@ -91,31 +99,35 @@ export class Sweeper {
     return [...this.#waiting.values()].reduce((first, { until }) => Math.min(first, until), Number.POSITIVE_INFINITY);
   }
 
-  async #sweep(): Promise<void> {
-    const { context, random, everyMs, onError } = this.#options;
-    const { signal } = this.#over;
-    while (!signal.aborted) {
-      try {
-        await this.#look();
-        this.#isFailing = false;
-      } catch (error) {
-        if (!this.#isFailing && !signal.aborted) onError(error);
-        this.#isFailing = true;
-      }
-      // Spread, so that many processes don't look at the same moment.
-      await context.clock.sleep(everyMs * (0.8 + 0.4 * random()), signal);
+  #isDue(now: number): boolean {
+    return this.#claims.size + this.#due.size > 0 || now < this.#lookedAt || now >= this.#scanAt;
+  }
+
+  async #look(claims: readonly RunClaim[], mayBeOpen: () => Promise<boolean>): Promise<void> {
+    try {
+      await this.#lookAt(claims, mayBeOpen);
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#say(error);
+      this.#isFailing = true;
     }
   }
 
-  async #look(): Promise<void> {
+  #say(error: unknown): void {
+    if (!this.#over.signal.aborted) this.#options.onError(error);
+  }
+
+  async #lookAt(claims: readonly RunClaim[], mayBeOpen: () => Promise<boolean>): Promise<void> {
     const { context, scanEveryMs } = this.#options;
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(branchKey(claim), claim);
+    for (const claim of this.#left(claims, now)) this.#due.set(branchKey(claim), claim);
     await this.#offerDue();
     if (now < this.#scanAt) return;
-    for (const left of await this.#scan()) this.#due.set(branchKey(left), left);
+    // The first scan is its own: it may be there for a turn that was opened since.
+    const isNeeded = this.#scanAt === 0 || this.#waiting.size > 0 || (await mayBeOpen());
+    for (const left of isNeeded ? await this.#scan() : []) this.#due.set(branchKey(left), left);
     this.#scanAt = now + scanEveryMs;
     await this.#offerDue();
   }
