@@ -2,13 +2,15 @@
 
 import { allowListeners } from "../base/abort.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { BoughEvent } from "../events/index.ts";
+import { type BoughEvent, type Fact, keptEvent } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
 import { Hub, type Subscriber } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import { StateBag } from "../middleware/index.ts";
 import {
   type AgentSettings,
+  askerOf,
+  cancelTask,
   findInterrupted,
   findLeft,
   findRoot,
@@ -16,6 +18,7 @@ import {
   type InterruptOutcome,
   type InterruptRequest,
   interruptRun,
+  isReady,
   type OutputChoice,
   type OutputOf,
   type Run,
@@ -41,13 +44,15 @@ import {
 } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
+import { type Signal, sendSignal } from "../sessions/signals.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
-import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { adopt } from "./adopting.ts";
+import { checkAgentOptions, checkCall, checkRunOptions, checkSubmitOptions, refuseMore } from "./check-options.ts";
 import { ChildAgents, type Startable } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
-import { checkFrames, findKin } from "./kin.ts";
-import { Launcher } from "./launcher.ts";
+import { checkFrames, ruleOf } from "./kin.ts";
+import { Launcher, type Program } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
 import { presentPage, subscribeOwn } from "./own-events.ts";
 import { checkOptions, toolSets } from "./plan.ts";
@@ -56,6 +61,7 @@ import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions
 import { isOfTenant, missingFrom } from "./request.ts";
 import { settingsOf } from "./settings.ts";
 import { type InputOptions, type Submitted, Submitter } from "./submitter.ts";
+import { TaskKeeper } from "./task-keeper.ts";
 import { BackgroundTasks } from "./tasks.ts";
 import type { EventOf, HandleEvent, TypeOf } from "./typed-events.ts";
 
@@ -89,6 +95,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   readonly #recovering: Recovering;
   readonly #taker: QueueTaker;
   readonly #submitter: Submitter;
+  readonly #keeper: TaskKeeper;
   readonly #leaving = new AbortController();
 
   static {
@@ -103,9 +110,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
-  constructor(options: AgentOptions<RunContext>, shared?: Context) {
-    checkOptions(options);
+  constructor(options: AgentOptions<RunContext>, shared?: Context, program?: Program) {
     checkAgentOptions(options);
+    checkOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
     const { id, name } = options;
     const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
@@ -126,12 +133,21 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     });
     const warn = (...words: unknown[]) => this.#warn(...words);
     const onQueue = (ref: BranchRef) => this.#taker.look(ref);
+    const resolve = async (agentId: string) => options.agents?.(agentId);
+    this.#keeper = new TaskKeeper({
+      context,
+      tasks: this.#tasks,
+      ruleOf: async ({ name: tool }) => ruleOf((await this.#launcher.prepared()).tools.get(tool)),
+      onEnd: (ref, facts) => this.#tellEnd(ref, facts),
+      warn,
+    });
     const host = new ChildAgents({
       startable: startableOf,
-      resolve: async (agentId) => options.agents?.(agentId),
+      resolve,
       fork: (place, source, request) => this.#fork(place, source, request),
+      tasks: this.#keeper,
     });
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue });
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, program });
     const launcher = this.#launcher;
     this.#taker = new QueueTaker({
       context,
@@ -148,16 +164,34 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       isOwn: (left) => left.agentId === id && isOfTenant(options.tenant, left),
       missing: (left, run) => missingFrom(options, left, run),
       run: (run, fallback) => this.#launcher.launch(undefined, run, { fallback }),
-      isOrphan: ({ parent, isAwaited, agentId, ...left }) =>
-        parent !== undefined &&
-        !isAwaited &&
-        parent.rootId === id &&
-        agentId !== id &&
-        isOfTenant(options.tenant, left),
+      isOrphan: (left) => this.#isOrphan(left),
       adopt: (left, run) => this.#adopt(left, run),
       onQueue,
+      onTasks: (ref) => this.#keeper.lookAll(ref),
       warn,
     });
+  }
+
+  /** Whether it is the turn of a child that no call waits for, and this agent is at the root of its chain. */
+  #isOrphan({ parent, isAwaited, agentId, ...left }: InterruptedRun): boolean {
+    const { id, tenant } = this.#options;
+    const isRoot = parent !== undefined && !isAwaited && parent.rootId === id && agentId !== id;
+    return isRoot && isOfTenant(tenant, left);
+  }
+
+  #adopt(left: InterruptedRun, run: RunOptions): Promise<Run | undefined> {
+    const tools = async () => (await this.#launcher.prepared()).tools;
+    const resolve = async (agentId: string) => this.#options.agents?.(agentId);
+    const [context, settings, hub, keeper] = [this.#context, this.#settings, this.#hub, this.#keeper];
+    return adopt({ context, settings, hub, keeper, tools, startable: startableOf, resolve }, left, run);
+  }
+
+  /** The end of a background child is shown to those who listen, and its turn begun, if it has one. */
+  async #tellEnd(ref: BranchRef, facts: readonly Fact[]): Promise<void> {
+    const isShown = await this.#launcher.find(ref, undefined).catch(() => undefined);
+    const { stamp: agent } = this.#settings;
+    if (!isShown) for (const fact of facts) this.#hub.publish(keptEvent(fact, { ...ref, agent }));
+    this.#taker.look(ref);
   }
 
   /** Whether turns are saved when they complete. */
@@ -173,7 +207,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     options: RunOptions<Output, RunContext> & { output: Output },
   ): Run<OutputOf<Output>, Event>;
   run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext> | string): Run<unknown, Event>;
-  run(input?: RunInput, options: RunOptions | string = {}): Run<never, Event> {
+  run(input?: RunInput, options: RunOptions | string = {}, ...more: unknown[]): Run<never, Event> {
+    refuseMore("run", more);
     const asked = typeof options === "string" ? { sessionId: options } : options;
     return this.#launcher.launch(input, asked) as Run<never, never>;
   }
@@ -182,8 +217,12 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * Sends an input to a branch without waiting for the answer. While a turn is open there, `ifActive` decides: the input is
    * refused, waits in the queue, steers the turn, or takes its place.
    */
-  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted> {
-    return this.#submitter.submit(input, typeof options === "string" ? { sessionId: options } : options);
+  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted>;
+  async submit(input: RunInput | undefined, options: InputOptions | string, ...more: unknown[]): Promise<Submitted> {
+    refuseMore("submit", more);
+    const asked = typeof options === "string" ? { sessionId: options } : options;
+    checkSubmitOptions(asked);
+    return this.#submitter.submit(input, asked);
   }
 
   /** Queues an input for this agent, or for the one that `agentId` names. */
@@ -225,11 +264,29 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     checkRunOptions(options);
     const { by } = options;
     const asked = await resolveBranch(this.#context, scope);
+    const of = await askerOf(this.#context, asked, interactionId);
     await this.answer(asked, interactionId, answer, by === undefined ? {} : { by });
+    return this.#goOn(of, options);
+  }
+
+  /**
+   * Tells an execution something by name; a step of its workflow waits for it, or will. If it sleeps, this resumes it and
+   * returns the run. The same `id` again changes nothing.
+   */
+  async signal(scope: Scope, signal: Signal, options: RunOptions = {}): Promise<Run | undefined> {
+    checkRunOptions(options);
+    const ref = await resolveBranch(this.#context, scope);
+    await sendSignal(this.#context, ref, signal);
+    return this.#goOn(ref, options);
+  }
+
+  /** Resumes a turn that something has happened to, if it can go on now and no run has it. */
+  async #goOn(asked: BranchRef, options: RunOptions): Promise<Run | undefined> {
     // A child's turn goes on with the turn that waits for it.
     const ref = await findRoot(this.#context, asked);
     const left = await findLeft(this.#context, ref);
-    if (!left || left.waitingFor.length > 0) return undefined;
+    if (!left || !isReady(left, this.#context.clock.now())) return undefined;
+    if (this.#isOrphan(left)) return this.#adopt(left, { ...options, ...ref });
     const missing = missingFrom(this.#options, left, options);
     if (missing.length === 0) return this.#launcher.launch(undefined, { ...options, ...ref });
     this.#warn(`A turn has its answer and waits for a run that passes ${missing.join(", ")} again:`, { ...ref });
@@ -244,16 +301,23 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   async recover(options: RecoveryOptions & { sessionId?: string; resume?: boolean } = {}): Promise<RecoveredRun[]> {
     checkCall("recover", options);
     const { sessionId, resume = true } = options;
-    const onQueue = (ref: BranchRef) => resume && this.#taker.look(ref);
-    const found = await findInterrupted(this.#context, { ...(sessionId !== undefined && { sessionId }), onQueue });
-    const own = found.filter((left) => isOfTenant(this.#options.tenant, left));
-    return own.map((left) => {
-      if (isGivenUp(left, options)) return { ...left, isGivenUp: true };
-      const missing = missingFrom(this.#options, left, options.run ?? {});
-      if (missing.length > 0) return { ...left, missing };
-      const run = resume && this.#recovering.takeUp(left, options);
-      return run ? { ...left, run } : left;
+    const tasksOn: BranchRef[] = [];
+    const found = await findInterrupted(this.#context, {
+      ...(sessionId !== undefined && { sessionId }),
+      onQueue: (ref) => resume && this.#taker.look(ref),
+      onTasks: (ref) => resume && tasksOn.push(ref),
     });
+    await Promise.all(tasksOn.map((ref) => this.#keeper.lookAll(ref)));
+    const own = found.filter((left) => isOfTenant(this.#options.tenant, left));
+    return Promise.all(
+      own.map(async (left) => {
+        if (isGivenUp(left, options)) return { ...left, isGivenUp: true };
+        const missing = missingFrom(this.#options, left, options.run ?? {});
+        if (missing.length > 0) return { ...left, missing };
+        const run = resume && (await this.#recovering.takeUp(left, options));
+        return run ? { ...left, run } : left;
+      }),
+    );
   }
 
   /**
@@ -284,6 +348,19 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     const outcome = await interruptRun(this.#context, ref, request);
     this.#taker.look(ref);
     return outcome;
+  }
+
+  /**
+   * Ends a background task of the branch: its agent is interrupted, wherever it works. No turn begins about it. `task_ended` if it has
+   * ended before.
+   */
+  async cancelTask(scope: Scope, taskId: string): Promise<void> {
+    const ref = await resolveBranch(this.#context, scope);
+    await cancelTask(this.#context, ref, taskId, {
+      endFunction: (id) => this.#tasks.cancel(id),
+      callOff: (child, reason) => this.#keeper.callOff(child, reason),
+    });
+    this.#keeper.look(ref, taskId);
   }
 
   /** Calls the handler with each event of a type, or of all types (`"*"`), one at a time. Returns a function that unsubscribes. */
@@ -365,7 +442,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * them at once. Then cancels background work and closes tool sources and the store. A run that waits for an answer is
    * handed over immediately.
    */
-  override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+  override async close(options: { drainMs?: number } = {}): Promise<void> {
+    checkCall("close", options);
+    const { drainMs = 0 } = options;
     await this.#recovering.stop();
     const stopped = this.#taker.stop();
     this.#leaving.abort();
@@ -376,19 +455,6 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       if (typeof source.close === "function") await source.close();
     }
     await super.close();
-  }
-
-  /** Resumes the turn of a child whose parent's turn is over, if its agent is one of this agent's subagents. */
-  async #adopt({ agentId, sessionId, branchId }: InterruptedRun, options: RunOptions): Promise<void> {
-    if (agentId === undefined) return;
-    const { tools } = await this.#launcher.prepared();
-    const above = this.id ?? this.name ?? "agent";
-    const kin = await findKin(tools.values(), { id: agentId, above }, startableOf);
-    if (!kin) return;
-    const { launcher, name = "agent" } = kin.agent;
-    const place = Promise.resolve({ context: this.#context, ref: { sessionId, branchId } });
-    const stamp = { id: kin.id, name, chain: [name], depth: 0 };
-    await launcher.launch(undefined, options, { fallback: "park", place, stamp }).result;
   }
 
   #warn(...words: unknown[]): void {

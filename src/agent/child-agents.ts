@@ -6,7 +6,7 @@ import { BoughError } from "../base/errors.ts";
 import type { AgentStamp } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
-import type { ChildAgent, ChildHost } from "../runs/children/port.ts";
+import type { ChildAgent, ChildHost, TaskHost } from "../runs/children/port.ts";
 import type { Context } from "../sessions/context.ts";
 import type { OwnedForkRequest } from "../sessions/index.ts";
 import type { SpawnableAgent } from "../tools/index.ts";
@@ -29,6 +29,7 @@ export interface ChildAgentsOptions {
   /** The agent that the program has under an id. */
   resolve(agentId: string): Promise<object | undefined>;
   fork(context: Context, source: BranchRef, request: OwnedForkRequest): Promise<unknown>;
+  readonly tasks: TaskHost;
 }
 
 export class ChildAgents implements ChildHost {
@@ -36,6 +37,10 @@ export class ChildAgents implements ChildHost {
 
   constructor(options: ChildAgentsOptions) {
     this.#options = options;
+  }
+
+  get tasks(): TaskHost {
+    return this.#options.tasks;
   }
 
   async find(given: SpawnableAgent, parent: AgentStamp): Promise<ChildAgent> {

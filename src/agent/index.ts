@@ -7,6 +7,7 @@ import type { AgentOptions } from "./options.ts";
 import type { AgentEvent } from "./typed-events.ts";
 
 export { Agent, type RecoveredRun } from "./agent.ts";
+export { backgroundTasks } from "./background-tasks.ts";
 export { AgentBuilder } from "./builder.ts";
 export type { AgentOptions, ContextSchema } from "./options.ts";
 export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";

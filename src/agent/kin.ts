@@ -3,6 +3,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { ModelChoice } from "../models/index.ts";
+import type { NotifyRule } from "../runs/children/port.ts";
 import type { Tool, ToolSet, ToolSource } from "../tools/index.ts";
 import type { Startable } from "./child-agents.ts";
 
@@ -13,6 +14,8 @@ interface Subagent {
   readonly agent: object;
   /** Whether its prompts begin with its parent's. */
   readonly isFramed: boolean;
+  /** Decides what is told of the ends of its background children. */
+  readonly rule?: NotifyRule | undefined;
 }
 
 /** The tools that `subagent` made, by what runs them. */
@@ -20,6 +23,11 @@ const subagents = new WeakMap<Execute, Subagent>();
 
 export function rememberSubagent(execute: Execute, made: Subagent): void {
   subagents.set(execute, made);
+}
+
+/** The rule that a tool has for the ends of its background children. */
+export function ruleOf(tool: Tool | undefined): NotifyRule | undefined {
+  return tool?.execute && subagents.get(tool.execute as Execute)?.rule;
 }
 
 /** Refuses a subagent whose prompts are to begin with those of an agent with another model. */

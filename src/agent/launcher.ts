@@ -6,6 +6,7 @@
 import { allowListeners, untilAborted, withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { AgentStamp } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import {
@@ -17,7 +18,7 @@ import {
   stampBelow,
 } from "../runs/children/port.ts";
 import { notBegun } from "../runs/endings.ts";
-import type { Execution } from "../runs/execute.ts";
+import type { Execution, TurnLoop } from "../runs/execute.ts";
 import {
   type AgentSettings,
   execute,
@@ -69,6 +70,13 @@ interface Launch extends LaunchOptions {
   readonly options: RunOptions;
 }
 
+/** Code that works on an agent's turns, in place of the loop of model and tools. */
+export interface Program {
+  readonly loop: TurnLoop;
+  /** What every turn that begins has in its metadata. */
+  stamp(runId: string): JsonObject;
+}
+
 export interface LauncherOptions {
   readonly options: AgentOptions;
   readonly context: Context;
@@ -77,6 +85,7 @@ export interface LauncherOptions {
   readonly host: ChildHost;
   /** Called when a run has closed its turn and inputs wait on the branch. */
   readonly onQueue: (ref: BranchRef) => void;
+  readonly program?: Program | undefined;
   warn(...words: unknown[]): void;
 }
 
@@ -87,19 +96,21 @@ export class Launcher {
   readonly #warn: LauncherOptions["warn"];
   readonly #host: ChildHost;
   readonly #onQueue: LauncherOptions["onQueue"];
+  readonly #program: Program | undefined;
   /** Runs that are not over, and where they take place. */
   readonly #active = new Map<string, { run: Run; place: Promise<Place> }>();
   #isClosed = false;
   #base: AgentBase | undefined;
   #preparing: Promise<AgentBase> | undefined;
 
-  constructor({ options, context, settings, warn, host, onQueue }: LauncherOptions) {
+  constructor({ options, context, settings, warn, host, onQueue, program }: LauncherOptions) {
     this.#options = options;
     this.#context = context;
     this.#settings = settings;
     this.#warn = warn;
     this.#host = host;
     this.#onQueue = onQueue;
+    this.#program = program;
   }
 
   launch(input: RunInput | undefined, options: RunOptions, given: LaunchOptions = {}): Run {
@@ -191,7 +202,9 @@ export class Launcher {
     const settings = parent ? settingsBelow(known, parent) : known;
     const planFor = (kept?: KeptTurn) => {
       const own = parent ? settings : settingsOf(settings, kept);
-      const plan = planRun({ options: this.#options, settings: own, base }, options, { kept, fallback });
+      // Code that asks people leaves the turn to whoever has the answer.
+      const otherwise = fallback ?? (this.#program && "park");
+      const plan = planRun({ options: this.#options, settings: own, base }, options, { kept, fallback: otherwise });
       return launch.frame ? plan.then((each) => framed(each, launch.frame!)) : plan;
     };
     const messages = input === undefined ? undefined : messagesOf(input);
@@ -200,7 +213,9 @@ export class Launcher {
     const onQueue = context === this.#context ? this.#onQueue : undefined;
     const work = { context, settings, planFor, ref, input: messages, takes, control, parent, opening, host, onQueue };
     const ownOnly = options.events === "own";
-    const result = await execute({ ...work, ownOnly });
+    const program = this.#program;
+    const code = program && { loop: program.loop, stamp: program.stamp(control.runId) };
+    const result = await execute({ ...work, ownOnly, ...code });
     return result as RunResult<never>;
   }
 

@@ -4,7 +4,7 @@
 import { BoughError } from "../base/errors.ts";
 import { liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import { type AgentSettings, type InterruptedRun, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
+import { type AgentSettings, type InterruptedRun, isReady, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
 import type { Context } from "../sessions/context.ts";
 
 /** How open turns are resumed. */
@@ -37,12 +37,14 @@ export interface Recoverer {
   missing(left: InterruptedRun, options: RunOptions): readonly string[];
   /** Whether a turn is that of a child whose parent's turn is over, and this agent is at the root of its chain. */
   isOrphan(left: InterruptedRun): boolean;
-  /** Resumes such a turn with the child's agent; resolves when the work on it is over. */
-  adopt(left: InterruptedRun, options: RunOptions): Promise<unknown>;
+  /** Resumes such a turn with the child's agent, if this process has it. */
+  adopt(left: InterruptedRun, options: RunOptions): Promise<Run | undefined>;
   /** Resumes a turn; `fallback` applies to questions if neither the options nor the turn say what to do with them. */
   run(options: RunOptions, fallback?: "park"): Run;
   /** Called for a branch without an open turn on which inputs wait. */
   onQueue(ref: BranchRef): void;
+  /** Called for a branch with background tasks. */
+  onTasks(ref: BranchRef): Promise<void>;
   warn(...words: unknown[]): void;
 }
 
@@ -70,10 +72,10 @@ export class Recovering {
 
   /** Returns a function that ends it. */
   start(options: KeepRecoveringOptions): () => Promise<void> {
-    const { context, settings, isActive, onQueue, warn } = this.#agent;
+    const { context, settings, isActive, onQueue, onTasks, warn } = this.#agent;
     const { random, leaseMs } = settings;
     const { everyMs = 250, scanEveryMs = 30_000, parallelRuns = 50 } = options;
-    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns is a count from 1 on.");
+    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns must be a number ≥ 1.");
     const sweeper = new Sweeper({
       context,
       random,
@@ -84,6 +86,7 @@ export class Recovering {
       isOwn: isActive,
       offer: (left) => this.#offer(left, options),
       onQueue: (ref) => onQueue(ref),
+      onTasks: (ref) => onTasks(ref),
       onError: (error) => warn("A look for turns to recover failed:", error),
     });
     this.#sweepers.add(sweeper);
@@ -109,9 +112,17 @@ export class Recovering {
    * The run that takes a turn up. Nothing for one of another agent or tenant, one that waits for an answer, one given up, one
    * whose request is not complete, and one that this process works on, whatever its lease says.
    */
-  takeUp(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Run | undefined {
+  async takeUp(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Promise<Run | undefined> {
+    const { isOrphan, isActive, adopt } = this.#agent;
+    if (!isOrphan(left)) return this.#resume(left, options, fallback);
+    if (!this.#isReady(left) || isGivenUp(left, options)) return undefined;
+    if (left.runId !== undefined && isActive(left.runId)) return undefined;
+    return adopt(left, { ...options.run, ...refOf(left) });
+  }
+
+  #resume(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Run | undefined {
     const { isOwn, isActive, missing, run } = this.#agent;
-    if (!isOwn(left) || left.waitingFor.length > 0 || left.isAwaited || isGivenUp(left, options)) return undefined;
+    if (!isOwn(left) || !this.#isReady(left) || left.isAwaited || isGivenUp(left, options)) return undefined;
     if (left.runId !== undefined && isActive(left.runId)) return undefined;
     if (missing(left, options.run ?? {}).length > 0) return undefined;
     return run({ ...options.run, ...refOf(left) }, fallback);
@@ -119,12 +130,17 @@ export class Recovering {
 
   /** Takes up what was found in the background, where no person could answer a question. Resolves when the run is over. */
   #offer(left: InterruptedRun, options: RecoveryOptions): Promise<unknown> | undefined {
-    if (this.#agent.isOrphan(left) && left.waitingFor.length === 0 && !isGivenUp(left, options)) {
-      return this.#agent.adopt(left, { ...options.run, ...refOf(left) }).catch((error) => this.#failed(error));
+    if (this.#agent.isOrphan(left) && this.#isReady(left) && !isGivenUp(left, options)) {
+      const adopted = this.takeUp(left, options).then((run) => run?.result);
+      return adopted.catch((error) => this.#failed(error));
     }
-    const run = this.takeUp(left, options, "park");
+    const run = this.#resume(left, options, "park");
     if (this.#agent.isOwn(left)) this.#sayLeftAlone(left, options);
     return run?.result.catch((error) => this.#failed(error));
+  }
+
+  #isReady(left: InterruptedRun): boolean {
+    return isReady(left, this.#agent.context.clock.now());
   }
 
   #failed(error: unknown): void {

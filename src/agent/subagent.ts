@@ -1,7 +1,7 @@
 // Subagents: an agent as a tool of another one.
 
 import { BoughError } from "../base/errors.ts";
-import { checkOptions, number, type OptionCheck, object, optionTable, text } from "../base/options.ts";
+import { checkOptions, number, type OptionCheck, object, oneOf, optionTable, text } from "../base/options.ts";
 import { checkPolicy, spawnChecks } from "../runs/children/policy.ts";
 import type {
   InputOf,
@@ -13,11 +13,12 @@ import type {
   ToolRetry,
 } from "../tools/index.ts";
 import { startableOf } from "./agent.ts";
+import { isBackgroundCall, ownInput, withBackground } from "./background-input.ts";
 import { notAnAgent, refuseStore } from "./child-agents.ts";
 import { rememberSubagent } from "./kin.ts";
 
 /** How an agent works as a tool. */
-export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Omit<SpawnOptions, "key"> {
+export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Omit<SpawnOptions, "key" | "mode"> {
   /** What the model reads about the tool. */
   readonly description: string;
   /** The schema of the tool's input (default: `{ input: string }`). The child is asked with `input`, or else with the whole as JSON. */
@@ -28,13 +29,18 @@ export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Om
   readonly retry?: ToolRetry;
   /** Interrupts the child after this time. */
   readonly timeoutMs?: number;
+  /**
+   * "wait" (default): the call waits for the child. "background": it returns a receipt, and the child's end begins a turn. "model":
+   * the model says so with each call (`background: true`).
+   */
+  readonly mode?: "wait" | "background" | "model";
 }
 
 const permission: OptionCheck = {
   fits: (value) => typeof value === "boolean" || typeof value === "function",
   wanted: "true, false or a function of the input",
 };
-const { key: _key, ...policy } = spawnChecks;
+const { key: _key, mode: _mode, ...policy } = spawnChecks;
 const subagentTable = optionTable<SubagentOptions>({
   ...policy,
   description: text,
@@ -42,6 +48,7 @@ const subagentTable = optionTable<SubagentOptions>({
   permission,
   retry: object,
   timeoutMs: number,
+  mode: oneOf("wait", "background", "model"),
 });
 
 /**
@@ -58,7 +65,7 @@ const subagentTable = optionTable<SubagentOptions>({
  */
 export function subagent<Input extends ToolInput = ToolInput>(agent: SpawnableAgent, options: SubagentOptions<Input>) {
   checkOptions("The options of subagent", options, subagentTable);
-  const { description, input, permission = true, retry, timeoutMs, ...spawn } = options;
+  const { description, input = defaultInput, permission = true, retry, timeoutMs, mode = "wait", ...spawn } = options;
   if (typeof description !== "string" || description === "") {
     throw new BoughError("invalid_argument", "A subagent needs a description: the model chooses it by that.");
   }
@@ -67,15 +74,26 @@ export function subagent<Input extends ToolInput = ToolInput>(agent: SpawnableAg
     if (!found) throw notAnAgent();
     refuseStore(found);
   }
-  checkPolicy(spawn);
+  checkPolicy({ ...spawn, mode: mode === "wait" ? "wait" : "background" });
+  if (mode === "background" && (retry || timeoutMs !== undefined)) {
+    const sentence = 'retry and timeoutMs are for calls that wait; with mode: "background", use limits: { turnMs }.';
+    throw new BoughError("invalid_argument", sentence);
+  }
   const execute = async (given: InputOf<Input>, context: Pick<ToolContext, "spawn">) => {
-    const { text, output } = await context.spawn(agent, textOf(given), { key: "", ...spawn });
-    return spawn.output === undefined ? text : output;
+    const asked = mode === "model" ? ownInput(given) : given;
+    const isBackground = mode === "background" || (mode === "model" && isBackgroundCall(given));
+    const { notify, ...waiting } = spawn;
+    const how = isBackground ? { ...spawn, mode: "background" as const } : waiting;
+    const child = await context.spawn(agent, textOf(asked), { key: "", ...how });
+    if (child.status === "started") return { taskId: child.taskId, status: "started" };
+    return spawn.output === undefined ? child.text : child.output;
   };
-  if (typeof agent !== "string") rememberSubagent(execute, { agent, isFramed: spawn.prompt === "parent" });
+  const { notify } = spawn;
+  const rule = typeof notify === "function" ? notify : undefined;
+  if (typeof agent !== "string") rememberSubagent(execute, { agent, isFramed: spawn.prompt === "parent", rule });
   return {
     description,
-    input: input ?? defaultInput,
+    input: mode === "model" ? (withBackground(input) as ToolInput as Input) : input,
     permission,
     ...(retry && { retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -1,9 +1,9 @@
-import type { Tasks } from "../runs/index.ts";
+import type { Tasks, TrackedWork } from "../runs/index.ts";
 
-/** The background work of an agent's tools. */
+/** The background work of an agent in this process: functions of its tools, and children that its runs began. */
 export class BackgroundTasks implements Tasks {
   readonly #controller = new AbortController();
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Map<Promise<void>, TrackedWork>();
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -13,14 +13,25 @@ export class BackgroundTasks implements Tasks {
     return this.#running.size === 0;
   }
 
-  track(task: Promise<void>): void {
+  track(task: Promise<void>, work: TrackedWork = {}): void {
     const tracked = task.catch(() => {}).finally(() => this.#running.delete(tracked));
-    this.#running.add(tracked);
+    this.#running.set(tracked, work);
+    if (this.signal.aborted) void work.park?.();
   }
 
-  /** Calls off what still runs and waits for its end. */
+  cancel(taskId: string): boolean {
+    for (const work of this.#running.values()) {
+      if (work.taskId !== taskId || !work.cancel) continue;
+      work.cancel();
+      return true;
+    }
+    return false;
+  }
+
+  /** Calls off the functions, hands the children over, and waits for both. */
   async close(): Promise<void> {
     this.#controller.abort();
-    await Promise.all(this.#running);
+    await Promise.all([...this.#running.values()].map(({ park }) => park?.()));
+    await Promise.all(this.#running.keys());
   }
 }

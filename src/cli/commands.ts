@@ -68,6 +68,20 @@ const interactions: Group = {
   },
 };
 
+const tasks: Group = {
+  summary: "list and cancel background tasks of a branch",
+  commands: {
+    ls: {
+      summary: "list a branch's background tasks that have not ended",
+      load: async () => (await import("./commands/tasks-ls.ts")).tasksLs,
+    },
+    cancel: {
+      summary: "end a background task",
+      load: async () => (await import("./commands/tasks-cancel.ts")).tasksCancel,
+    },
+  },
+};
+
 const compactions: Group = {
   summary: "list, make and take back compactions of a branch",
   commands: {
@@ -82,6 +96,24 @@ const compactions: Group = {
     rm: {
       summary: "take a compaction back: the newest, or the one named",
       load: async () => (await import("./commands/compactions-rm.ts")).compactionsRm,
+    },
+  },
+};
+
+const pins: Group = {
+  summary: "list, add and remove messages of a branch that compactions keep",
+  commands: {
+    ls: {
+      summary: "list a branch's pinned messages",
+      load: async () => (await import("./commands/pins-ls.ts")).pinsLs,
+    },
+    add: {
+      summary: "pin a message: later compactions keep it verbatim",
+      load: async () => (await import("./commands/pins-add.ts")).pinsAdd,
+    },
+    rm: {
+      summary: "remove a pin",
+      load: async () => (await import("./commands/pins-rm.ts")).pinsRm,
     },
   },
 };
@@ -146,7 +178,9 @@ export const root: Group = {
     store,
     sessions,
     interactions,
+    tasks,
     compactions,
+    pins,
     content,
     prompts,
     events,

@@ -62,8 +62,8 @@ export function turnStarted(
   id: string,
   asked: FactPayload<"turn.started">,
 ): Draft<"turn.started"> {
-  const { runId, agentId, by, metadata, request, inputs } = asked;
-  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request, inputs };
+  const { runId, agentId, by, metadata, request, inputs, continues } = asked;
+  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request, inputs, continues };
 }
 
 export function turnResumed(source: DraftSource, turnId: string, asked: InTurn<"turn.resumed">): Draft<"turn.resumed"> {
@@ -199,6 +199,33 @@ export function toolReturned(source: DraftSource, turnId: string, result: ToolRe
   return { ...stamp(source), type: "tool.returned", turnId, callId, toolName, output, ...optional };
 }
 
+// Steps of workflows
+
+export function stepStarted(source: DraftSource, turnId: string, step: InTurn<"step.started">): Draft<"step.started"> {
+  return { ...stamp(source), type: "step.started", turnId, ...step };
+}
+
+export function stepReturned(
+  source: DraftSource,
+  turnId: string,
+  step: InTurn<"step.returned">,
+): Draft<"step.returned"> {
+  return { ...stamp(source), type: "step.returned", turnId, ...step };
+}
+
+export function stepSkipped(source: DraftSource, turnId: string, step: InTurn<"step.skipped">): Draft<"step.skipped"> {
+  return { ...stamp(source), type: "step.skipped", turnId, ...step };
+}
+
+/** The id of the fact is the signal's. */
+export function signalReceived(
+  { clock }: Pick<DraftSource, "clock">,
+  id: string,
+  signal: FactPayload<"signal.received">,
+): Draft<"signal.received"> {
+  return { id, at: clock.now(), type: "signal.received", ...signal };
+}
+
 // What happens around calls
 
 export function toolStarted(source: DraftSource, turnId: string, callIds: string[]): Draft<"tool.started"> {
@@ -213,12 +240,18 @@ export function permissionGranted(
   return { ...stamp(source), type: "permission.granted", turnId, ...granted };
 }
 
-export function taskStarted(source: DraftSource, turnId: string, task: InTurn<"task.started">): Draft<"task.started"> {
-  return { ...stamp(source), type: "task.started", turnId, ...task };
+/** The id of the fact is the task's: new, unless it follows from what does the work. */
+export function taskStarted(
+  { ids, clock }: DraftSource,
+  turnId: string,
+  { id = ids.next(), ...task }: InTurn<"task.started"> & { readonly id?: string },
+): Draft<"task.started"> {
+  return { id, at: clock.now(), type: "task.started", turnId, ...task };
 }
 
-export function taskEnded(source: DraftSource, end: FactPayload<"task.ended">): Draft<"task.ended"> {
-  return { ...stamp(source), type: "task.ended", ...end };
+/** A task has one end, so its id follows from the task's. */
+export function taskEnded({ clock }: Pick<DraftSource, "clock">, end: FactPayload<"task.ended">): Draft<"task.ended"> {
+  return { id: `${end.taskId}.end`, at: clock.now(), type: "task.ended", ...end };
 }
 
 export function contentAttached(
@@ -239,9 +272,10 @@ export function stateChanged(
 
 // Questions and interruptions
 
+/** A question of no turn: one of a background child, which no call waits for. */
 export function interactionOpened(
   source: DraftSource,
-  turnId: string,
+  turnId: string | undefined,
   question: InTurn<"interaction.opened">,
 ): Draft<"interaction.opened"> {
   return { ...stamp(source), type: "interaction.opened", turnId, ...question };

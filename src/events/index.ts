@@ -70,3 +70,4 @@ export type { OwnEventTable } from "./present-own.ts";
 export { type PromptRecord, withoutTexts } from "./prompt.ts";
 export type { InputSource, QueuedInput, QueuedMessage } from "./queue.ts";
 export type { KeptOutput, KeptTool, RunIdentity, TurnRequest } from "./request.ts";
+export type { OpenTask } from "./task.ts";

@@ -307,7 +307,7 @@ export interface Store {
   /** Claims that were not released, expired or not, oldest first. Recovery starts from these. */
   listRuns(query?: RunQuery): Promise<readonly RunClaim[]>;
   /**
-   * Branches whose header has a value under `turn`, `asks` or `queued`, by session id and then by branch id (code point
+   * Branches whose header has a value under `turn`, `asks`, `queued` or `tasks`, by session id and then by branch id (code point
    * order). Found by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A
    * cursor that is not one is `invalid_argument`.
    */
@@ -336,8 +336,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The keys of a header by which `listOpen` finds a branch: its open turn, and the questions and inputs that wait on it. */
-const openKeys = ["turn", "asks", "queued"] as const;
+/** The keys of a header by which `listOpen` finds a branch: its open turn, questions and inputs that wait, background tasks. */
+const openKeys = ["turn", "asks", "queued", "tasks"] as const;
 
 /** Whether `listOpen` has to find a branch with this header. */
 export function isOpenHeader(header: JsonObject): boolean {

@@ -18,8 +18,21 @@ export interface Sealed {
 
 type Rest = Omit<
   BranchView,
-  "messages" | "skipped" | "shown" | "window" | "turns" | "skippedTurns" | "staged" | "open" | "interactions" | "queue"
-> & { readonly queue?: BranchView["queue"] };
+  | "messages"
+  | "skipped"
+  | "shown"
+  | "window"
+  | "turns"
+  | "skippedTurns"
+  | "staged"
+  | "open"
+  | "interactions"
+  | "queue"
+  | "tasks"
+  | "reverts"
+  | "shared"
+> &
+  Partial<Pick<BranchView, "queue" | "tasks" | "reverts" | "shared">>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -69,7 +82,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState, texts, usage, queue } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue, tasks, reverts, shared } = view;
   return {
     seq,
     createdAt,
@@ -85,7 +98,10 @@ function restOf(view: BranchView): Rest {
     context,
     texts,
     usage,
+    ...(shared !== (fork?.messages ?? 0) && { shared }),
+    ...(reverts.length > 0 && { reverts }),
     ...(queue.length > 0 && { queue }),
+    ...(tasks.length > 0 && { tasks }),
   };
 }
 
@@ -120,8 +136,8 @@ export function parseHead(lines: readonly string[]): Head | undefined {
   try {
     const head = JSON.parse(lines[0] ?? "") as Head | null;
     if (head?.format !== 2 || !Array.isArray(head.before) || !head.rest) return undefined;
-    const { state, overlays, cleared, queue = [] } = head.rest;
-    for (const settled of [head.turns, state, overlays, cleared, queue]) freezeJson(settled);
+    const { state, overlays, cleared, queue = [], tasks = [] } = head.rest;
+    for (const settled of [head.turns, state, overlays, cleared, queue, tasks]) freezeJson(settled);
     return head;
   } catch {
     return undefined;
@@ -156,7 +172,8 @@ export function joinSegments(
   }
   const end = sealed.at(-1)!;
   if (skipped > end.messages) return undefined;
-  const view: BranchView = { ...emptyView(), ...last.rest, messages, skipped, turns, skippedTurns };
+  const { shared = last.rest.fork?.messages ?? 0 } = last.rest;
+  const view: BranchView = { ...emptyView(), ...last.rest, shared, messages, skipped, turns, skippedTurns };
   rebuild(view);
   return { view, sealed };
 }

@@ -1,7 +1,7 @@
 // What a branch is at a position of its log: the fold of the facts up to there.
 
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Interaction, Message, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
+import type { Interaction, Message, OpenTask, Ownership, QueuedInput, TurnRequest } from "../events/index.ts";
 
 /** How a closed turn ended. */
 export type TurnStatus = "committed" | "interrupted" | "failed";
@@ -51,10 +51,42 @@ export interface OpenTurn {
   readonly used?: JsonObject;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
+  /** The steps of a workflow, in the order in which they began or returned. */
+  readonly steps?: readonly StepRecord[];
+  /** How many of them have begun and not returned. */
+  readonly stepsBegun?: number;
+  /** Present while it sleeps: nothing was written on the branch since it was parked so. */
+  readonly asleep?: Asleep;
+  /** The turn before, which this one goes on with. */
+  readonly continues?: { readonly turnId: string; readonly steps?: boolean | undefined };
   /** How it completed; present once it waits to be saved. */
   readonly outcome?: TurnOutcome;
   /** How it ended instead, when it was cut off after a turn that waits: then it waits with it. */
   readonly ended?: Exclude<TurnStatus, "committed">;
+}
+
+/** A step of a workflow, as its newest fact tells. Its output is in the log. */
+export interface StepRecord {
+  readonly key: string;
+  readonly kind: "step" | "agent" | "sleep" | "ask" | "wait" | "flow";
+  readonly status: "started" | "returned" | "failed" | "skipped";
+  /** The position and time of its newest fact. */
+  readonly seq: number;
+  readonly at: number;
+  /** When a step that sleeps goes on. */
+  readonly until?: number;
+  readonly tries?: number;
+  readonly ms?: number;
+  readonly error?: JsonObject;
+  readonly why?: string;
+  /** Where its agent worked. */
+  readonly child?: JsonObject;
+  readonly usage?: JsonObject;
+}
+
+/** A turn that nothing is to be done for, until a time if it has one, or until anything is written on its branch. */
+export interface Asleep {
+  readonly until?: number;
 }
 
 export type { Interaction };
@@ -116,6 +148,15 @@ export interface ForkFact {
   readonly messages: number;
 }
 
+/** A revert: where it stands in the log, and what was left. */
+export interface Revert {
+  readonly seq: number;
+  /** As people see them. */
+  readonly messageCount: number;
+  /** The last message that was left. */
+  readonly messageId?: string;
+}
+
 /** The projection of a branch's log. The code that folds owns it; only unclosed turns are changed in place. */
 export interface BranchView {
   seq: number;
@@ -142,6 +183,10 @@ export interface BranchView {
   context: { readonly tokens: number; readonly upTo: number } | null;
   /** The texts that replies were made from and that later ones need not keep again: the latest, those used last at the end. */
   texts: readonly KeptText[];
+  /** How many messages of the ledger it shares with its source: the others are its own. */
+  shared: number;
+  /** The newest reverts of the branch, oldest first; a fork begins without. */
+  reverts: readonly Revert[];
   /** What the branch's own closed turns used; that of their children is on the children's branches. */
   usage: JsonObject;
   turns: TurnRecord[];
@@ -156,6 +201,8 @@ export interface BranchView {
   interactions: Interaction[];
   /** Inputs that wait for a turn, oldest first. */
   queue: readonly QueuedInput[];
+  /** Background tasks that have not ended, oldest first. */
+  tasks: readonly OpenTask[];
 }
 
 /** The view of a branch without facts. */
@@ -178,6 +225,8 @@ export function emptyView(): BranchView {
     lastState: 0,
     context: null,
     texts: [],
+    shared: 0,
+    reverts: [],
     usage: {},
     turns: [],
     skippedTurns: 0,
@@ -186,6 +235,7 @@ export function emptyView(): BranchView {
     state: {},
     interactions: [],
     queue: [],
+    tasks: [],
   };
 }
 
@@ -196,7 +246,8 @@ export function stateOf({ state, staged, open }: BranchView): JsonObject {
 
 /** An unclosed turn that stays as it is while the fold goes on. */
 export function copyTurn(turn: OpenTurn): OpenTurn {
-  return { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  const copy = { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  return turn.steps ? { ...copy, steps: turn.steps.slice() } : copy;
 }
 
 /** A view that can be folded further without changing this one. */

@@ -39,9 +39,11 @@ export interface Limits {
   readonly tokens?: number;
   /** How many agents deep a run may start others (default 3); 0 lets it start none. */
   readonly maxDepth: number;
+  /** Background children that may go on at a time on a branch (default 32). */
+  readonly tasks: number;
 }
 
-export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128, maxDepth: 3 };
+export const defaultLimits: Limits = { iterations: 10, parallelTools: 8, calls: 128, maxDepth: 3, tasks: 32 };
 
 /** Overrides of the agent's options for one run. */
 export interface RunConfig extends ModelSettings {
@@ -133,6 +135,8 @@ export interface AgentSettings {
   /** Whether prompts carry hints for the provider's cache. */
   readonly promptCaching: boolean;
   readonly compaction: CompactionPlan;
+  /** A model by the agent's name for it, by the provider's, or as it is. */
+  readonly findModel: (choice: ModelChoice) => Promise<LanguageModel>;
   /** How files are sent. */
   readonly files: FilePlan;
   readonly audio: AudioOptions;
@@ -148,7 +152,18 @@ export interface AgentSettings {
 /** Background work of an agent, which is awaited or cancelled when the agent closes. */
 export interface Tasks {
   readonly signal: AbortSignal;
-  track(task: Promise<void>): void;
+  track(task: Promise<void>, work?: TrackedWork): void;
+  /** Ends a function of this process; false if there is none for the task. */
+  cancel(taskId: string): boolean;
+}
+
+/** How tracked work is stopped before its end. */
+export interface TrackedWork {
+  readonly taskId?: string;
+  /** Ends a function. */
+  readonly cancel?: () => void;
+  /** Hands a child over, when the agent closes. */
+  readonly park?: () => Promise<void>;
 }
 
 /** The settings of one run: the agent's, overridden by the run's. */

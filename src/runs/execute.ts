@@ -2,6 +2,7 @@
 
 import { alarm } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
 import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Context } from "../sessions/context.ts";
@@ -14,7 +15,7 @@ import { ended, Interrupted, Lost } from "./endings.ts";
 import type { RunControl } from "./run.ts";
 import { ActiveTurn } from "./turn/active-turn.ts";
 import { complete, endBy, errorOf, failureOf, type RunResult } from "./turn/close.ts";
-import { loop } from "./turn/loop.ts";
+import { loop, type TurnFinish } from "./turn/loop.ts";
 import { beginOrResume, type OpenedTurn, type OpenRequest } from "./turn/open.ts";
 
 export interface Execution {
@@ -36,10 +37,18 @@ export interface Execution {
   readonly host: ChildHost;
   /** Called when the run has closed its turn and inputs wait on the branch. */
   readonly onQueue?: ((ref: BranchRef) => void) | undefined;
+  /** What works on the turn, if not the loop of model and tools. */
+  readonly loop?: TurnLoop | undefined;
+  /** What every turn that the run begins has in its metadata. */
+  readonly stamp?: JsonObject | undefined;
 }
 
+/** Works on a turn until it is to be closed. */
+export type TurnLoop = (turn: ActiveTurn) => Promise<TurnFinish>;
+
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, settings, planFor, ref, input, takes, control, parent, opening, ownOnly, onQueue } = execution;
+  const { context, settings, planFor, ref, input, takes, control, parent, ownOnly, onQueue } = execution;
+  const { opening, loop: code, stamp: metadata } = execution;
   const { controller, runId, mailbox } = control;
   const { stamp: agent, hub, clock, leaseMs, events } = settings;
   const routing = { ...ref, runId, agent };
@@ -49,7 +58,8 @@ export async function execute(execution: Execution): Promise<RunResult> {
   try {
     const stamp = { runId, agentId: agent.id, leaseMs };
     const request = { context, ref, ...stamp, emitter, signal: controller.signal, planFor };
-    const opened = await beginOrResume({ ...request, input, opening, takes });
+    const isCode = code !== undefined;
+    const opened = await beginOrResume({ ...request, input, opening, takes, stamp: metadata, isCode });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
     if (sender) emitter.sendTo(sender);
@@ -58,12 +68,12 @@ export async function execute(execution: Execution): Promise<RunResult> {
     control.begun({ ...ref, turnId });
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
     const first = await work(execution, opened, emitter);
-    let { result } = first;
+    let { result, isWoken } = first;
     // An answer that came while another call still ran found the branch held, so no other process resumes the turn.
-    while (isAnswered(result)) {
-      const again = await beginOrResume({ ...request, input: undefined }).catch(unlessTaken);
+    while (isWoken || (!isCode && isAnswered(result))) {
+      const again = await beginOrResume({ ...request, input: undefined, isCode }).catch(unlessTaken);
       if (!again) break;
-      ({ result } = await work(execution, again, emitter));
+      ({ result, isWoken } = await work(execution, again, emitter));
     }
     isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
     const { status, reason, error } = result;
@@ -100,6 +110,8 @@ interface Worked {
   readonly result: RunResult;
   /** Whether the run's signal was handed out to code that may still wait for it. */
   readonly isAwaited: boolean;
+  /** It fell asleep, and something had happened by then. */
+  readonly isWoken: boolean;
 }
 
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
@@ -119,27 +131,30 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
     host,
     parent,
     onChild: control.child,
+    isCode: execution.loop !== undefined,
   });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
   if (turnMs !== undefined) void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
-    const result = await toItsEnd(turn, opened);
+    const result = await toItsEnd(turn, opened, execution.loop);
+    if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
-    return { result, isAwaited: turn.hasGivenSignal || turnMs !== undefined };
+    const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
+    return { result, isAwaited, isWoken: turn.isWoken };
   } finally {
     turn.isOver = true;
     letGo();
   }
 }
 
-async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn): Promise<RunResult> {
+async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn, code: TurnLoop | undefined): Promise<RunResult> {
   const { signal } = turn;
   try {
     if (signal.aborted) throw signal.reason;
     if (refusal) throw refusal.cause;
     for (let again = false; ; again = true) {
-      const result = await complete(turn, await loop(turn, { again }));
+      const result = await complete(turn, await (code ? code(turn) : loop(turn, { again })));
       if (result) return result;
     }
   } catch (error) {

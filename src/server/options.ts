@@ -13,6 +13,7 @@ import type { Authenticate } from "./auth.ts";
 import type { AllowedConfig } from "./client-config.ts";
 import type { Mount } from "./mounts/mount.ts";
 import type { Authorize } from "./policy.ts";
+import type { StudioOptions } from "./studio.ts";
 
 /** Bounds that a server puts on its clients. */
 export interface ServerLimits {
@@ -70,6 +71,8 @@ export interface ServerLimits {
   readonly stalledMs: number;
   /** How often an idle stream sends a heartbeat, and its reader's access is checked again (default 15 s). */
   readonly heartbeatMs: number;
+  /** How often feeds of changes look for what other processes changed, while they have readers (default 1 s). */
+  readonly lookMs: number;
 }
 
 export const defaultLimits: ServerLimits = {
@@ -97,6 +100,7 @@ export const defaultLimits: ServerLimits = {
   guesses: 240,
   stalledMs: 60_000,
   heartbeatMs: 15_000,
+  lookMs: 1_000,
 };
 
 /** The second argument of `resolveAgent`. */
@@ -180,6 +184,11 @@ export interface ServerOptions {
    * token behind the `#` of its address, or with one that a person enters.
    */
   readonly assets?: AssetsOptions;
+  /**
+   * Serves Studio, the web app of this package: at `/` with `true`, or below a path (default: false). It is served without a
+   * credential and holds no secret.
+   */
+  readonly studio?: boolean | StudioOptions;
   /** HTML for browsers that open `/` (default: none), the same as assets with one page. Served without a credential, so it must hold no secret. */
   readonly page?: string;
   /** Removes secrets from error messages, for agents without their own `redact` (default: removes keys of known formats). */

@@ -1,7 +1,7 @@
 // The state of a branch as a response: as many of its newest messages as fit, and where to read the rest.
 
 import { branchInfoBody, type Moment } from "../sessions/bodies.ts";
-import { type CheckpointBody, queuedInputBody } from "../wire/index.ts";
+import { type CheckpointBody, openTaskBody, queuedInputBody } from "../wire/index.ts";
 import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
 
 export async function stateAnswer(
@@ -10,7 +10,7 @@ export async function stateAnswer(
   { answerBytes }: { answerBytes: number },
   checkpoint?: CheckpointBody,
 ): Promise<Response> {
-  const { seq, messages, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, messages, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const room = new AnswerRoom(answerBytes);
   const shown = await newestMessages(room, { messages, open: turn?.messages }, last);
   const head = {
@@ -19,6 +19,7 @@ export async function stateAnswer(
     branch: branchInfoBody(branch),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
     before: shown.before,
   };

@@ -14,6 +14,9 @@ import { Sessions } from "../sessions/index.ts";
 import { openQuestions } from "../sessions/interactions.ts";
 import type { ViewCache } from "../sessions/view-cache.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "../stores/namespaced/index.ts";
+import { Changes } from "./changes/changes.ts";
+import type { Rounds } from "./changes/rounds.ts";
+import { TellingStore } from "./changes/telling-store.ts";
 import { Definitions } from "./definitions.ts";
 import { Feeds } from "./feeds.ts";
 import { Heartbeats } from "./heartbeats.ts";
@@ -35,6 +38,8 @@ export interface TenantOptions {
   readonly allowConfig: NonNullable<ServerOptions["allowConfig"]>;
   readonly questions: NonNullable<ServerOptions["questions"]>;
   readonly logger: Pick<Console, "warn">;
+  /** Looks of all tenants at what other processes changed. */
+  readonly rounds: Rounds;
   /** Cached views of all tenants. */
   readonly cache: ViewCache;
   /** The budget of queued inputs of all tenants. */
@@ -47,6 +52,7 @@ export class Tenant {
   readonly context: Context;
   readonly sessions: Sessions;
   readonly feeds: Feeds;
+  readonly changes: Changes;
   readonly submissions: Submissions;
   readonly heart: Heartbeats;
   readonly agents: TenantAgents;
@@ -60,7 +66,12 @@ export class Tenant {
   constructor(options: TenantOptions) {
     const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
-    this.context = createContext(new NamespacedStore(store, sessionsOf(name)), { clock }, cache);
+    const { rounds, logger } = options;
+    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    this.changes = new Changes({ name, store, clock, rounds, warn });
+    const told = new TellingStore(store, sessionsOf(name), this.changes.tell);
+    this.context = createContext(told, { clock }, cache);
+    this.changes.hearContext(this.context);
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
     this.heart = new Heartbeats(limits.heartbeatMs);
@@ -82,17 +93,17 @@ export class Tenant {
   }
 
   /**
-   * Makes sure that the agent of an open turn, or of the next queued input, is in memory; false if there is no such agent. A turn
+   * Makes sure that the agent of an open turn, of the next queued input or of background tasks is in memory; false if there is no such agent. A turn
    * that waits for an answer needs its agent only if the question has a deadline. An input whose agent is gone is withdrawn.
    */
   async wake(ref: BranchRef): Promise<boolean> {
     const branch = await readBranch(this.context, ref).catch(ignoreGone);
     if (!branch) return true;
-    const { uncommittedTurn: open, interactions, queue } = branch;
+    const { uncommittedTurn: open, interactions, queue, tasks } = branch;
     const next = open ? undefined : queue[0];
     // A child's turn is resumed by the turn that waits for it, or by the agent at the root of its chain.
     const parent = parentOf(open?.metadata);
-    const agentId = parent ? parent.rootId : (open?.runs.at(-1)?.agentId ?? next?.agentId);
+    const agentId = parent ? parent.rootId : (open?.runs.at(-1)?.agentId ?? next?.agentId ?? tasks[0]?.agentId);
     if (agentId === undefined || this.agents.has(agentId)) return true;
     const waits = open ? await openQuestions(this.context, { open, interactions: [...interactions] }) : [];
     if (waits.length > 0 && waits.every(({ expiresAt }) => expiresAt === undefined)) return true;
@@ -115,6 +126,7 @@ export class Tenant {
     this.submissions.close();
     await this.agents.close(options);
     await this.feeds.close();
+    this.changes.close();
     await this.context.views.settle();
     this.context.views.forgetAll();
   }
@@ -125,12 +137,14 @@ export class Tenant {
     if (journal !== this.context.journal) {
       journal.onWritten((ref, written) => this.context.views.extend(ref, written));
       this.feeds.hearJournal(journal);
+      this.changes.hearJournal(journal, contextOf(agent));
     }
     agent.subscribe("*", (event) => {
       // A child that is an agent of this tenant itself says so, too.
       const { id } = event.agent ?? {};
       if (id !== agent.id && id !== undefined && this.agents.has(id)) return;
       this.feeds.emitted(event);
+      this.changes.emitted(event);
     });
     this.submissions.listenTo(agent);
   }

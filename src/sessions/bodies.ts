@@ -8,6 +8,7 @@ import {
   type BranchSummary,
   type ContentBody,
   type MessagesBody,
+  openTaskBody,
   queuedInputBody,
   type RunBody,
   type SessionBody,
@@ -27,7 +28,8 @@ export function sessionBody({ id, createdAt, lastActivity, version, metadata }: 
 /** A branch, from its row. */
 export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
   const { sessionId, id, name, description, tags, metadata, createdAt, lastActivity, seq, messageCount } = info;
-  const { openTurnId, queued, fork, owner, visibility, usage } = info;
+  const { openTurnId, waiting, ended, agentId, firstMessageId, firstWords, reverts } = info;
+  const { queued, fork, owner, visibility, usage } = info;
   return {
     sessionId,
     id,
@@ -40,6 +42,12 @@ export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
     seq,
     messageCount,
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(waiting !== undefined && { waiting }),
+    ...(ended && { ended }),
+    ...(agentId !== undefined && { agentId }),
+    ...(firstMessageId !== undefined && { firstMessageId }),
+    ...(firstWords !== undefined && { firstWords }),
+    ...(reverts && { reverts }),
     ...(queued !== undefined && { queued }),
     ...(usage && { usage }),
     ...fork,
@@ -153,7 +161,7 @@ export function messagesBody(messages: readonly Message[], last: number): Messag
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
 export function stateBody({ branch, active }: Moment, last: number): StateBody {
-  const { seq, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const { messages, before } = messagesBody(branch.messages, last);
   return {
     seq,
@@ -163,6 +171,7 @@ export function stateBody({ branch, active }: Moment, last: number): StateBody {
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
   };
 }

@@ -4,7 +4,7 @@
 
 import { type Clock, systemClock } from "../base/clock.ts";
 import { checkId, FreshIds, type Ids, randomIds } from "../base/ids.ts";
-import { checkSpelling, optionKeys } from "../base/options.ts";
+import { checkOptions, checkSpelling, number, object, optionKeys, optionTable, text } from "../base/options.ts";
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
@@ -39,6 +39,19 @@ export interface SessionsOptions {
   readonly cacheBytes?: number;
   /** How much content may be stored (default: 100 MB for a file, no limit for a session). */
   readonly contentLimits?: Partial<ContentLimits>;
+}
+
+const sessionsTable = optionTable<SessionsOptions>({
+  clock: object,
+  ids: object,
+  owner: text,
+  cacheBytes: number,
+  contentLimits: object,
+});
+
+/** Refuses invalid options of `openSessions` (`invalid_argument`). */
+export function checkSessionsOptions(options: SessionsOptions): void {
+  checkOptions("The options of openSessions", options, sessionsTable);
 }
 
 /** A context of its own on a store. Several may be given one cache, so that their views share a budget. */

@@ -4,22 +4,22 @@
 import { utf8Length } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import { checkOptions, optionKeys } from "../base/options.ts";
+import { checkOptions, oneOf, optionTable, text } from "../base/options.ts";
 import type { Fact, Interaction, InteractionKind, UnknownFact } from "../events/index.ts";
+import { interactionKinds } from "../events/interactions.ts";
 import {
   type BranchRecord,
   type BranchRef,
   branchKey,
-  checkLimit,
   decodeOpenCursor,
   defaultPageSize,
   encodeOpenCursor,
 } from "../log/index.ts";
-import { interactionOf } from "../projection/fold.ts";
-import type { RowHeader } from "../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../projection/header.ts";
+import { interactionOf } from "../projection/records.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
-import { isOver } from "./interactions.ts";
+import { isOver, mirrorOf } from "./interactions.ts";
 
 /** An open question and the branch it is on. */
 export type OpenInteraction<Kind extends InteractionKind = InteractionKind> = Interaction<Kind> &
@@ -41,12 +41,15 @@ export interface InteractionQuery {
   readonly cursor?: string;
 }
 
-const queryKeys = optionKeys<InteractionQuery>({
-  sessionId: true,
-  kind: true,
-  agentId: true,
-  limit: true,
-  cursor: true,
+const queryTable = optionTable<InteractionQuery>({
+  sessionId: text,
+  kind: oneOf(...interactionKinds),
+  agentId: text,
+  limit: {
+    fits: (value) => value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
+    wanted: "an integer ≥ 1",
+  },
+  cursor: text,
 });
 
 /** A page of questions that wait for an answer. */
@@ -66,9 +69,8 @@ export async function listInteractions(
   query: InteractionQuery,
   bytes = Number.POSITIVE_INFINITY,
 ): Promise<InteractionList> {
-  checkOptions("The options of listInteractions", query, queryKeys);
+  checkOptions("The options of listInteractions", query, queryTable);
   const { limit = defaultPageSize, sessionId } = query;
-  checkLimit(limit);
   if (sessionId !== undefined) checkId(sessionId, "session");
   const fitting: Placed[] = [];
   let looked = 0;
@@ -91,13 +93,18 @@ export async function listInteractions(
   return { interactions: fitting.map(shown) };
 }
 
-/** Questions of a child are shown on the branch whose turn waits for it. */
-async function isMirrored({ store }: Context, { header }: BranchRecord): Promise<boolean> {
-  const { visibility, owner } = header as RowHeader;
+/** Questions of a child are shown on the branch whose turn waits for it, or that began it as a background task. */
+async function isMirrored({ store, views }: Context, { header }: BranchRecord): Promise<boolean> {
+  const { visibility, owner, metadata, asks = [] } = header as RowHeader;
   if (visibility !== "hidden" || !owner) return false;
   const { sessionId, branchId, turnId } = owner;
   const record = await store.getBranch({ sessionId, branchId });
-  return (record?.header as RowHeader | undefined)?.turn === turnId;
+  if (metadata?.awaited === false && record) {
+    const { interactions } = (await views.loadForRun({ sessionId, branchId })).view;
+    const mirrored = new Set(interactions.map((each) => mirrorOf(each)?.interactionId));
+    return asks.every((id) => mirrored.has(id));
+  }
+  return record !== undefined && openTurnIn(record.header as RowHeader) === turnId;
 }
 
 /** What is gone meanwhile asks nothing any more; a branch that is damaged must not hide the others. */
@@ -163,7 +170,8 @@ async function* openFrom(
 async function questionsOn(context: Context, record: BranchRecord): Promise<Placed[]> {
   const { sessionId, branchId, header } = record;
   const ref = { sessionId, branchId };
-  const { turn, asks } = header as RowHeader;
+  const { asks } = header as RowHeader;
+  const turn = openTurnIn(header as RowHeader);
   if (await isMirrored(context, record)) return [];
   const wanted = asks && new Set(asks);
   const closed = new Set<string>();

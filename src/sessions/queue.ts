@@ -12,10 +12,10 @@ import { checkOptions, optionKeys } from "../base/options.ts";
 import { inputEdited, inputQueued, inputWithdrawn } from "../events/drafts.ts";
 import type { Draft, InputSource, QueuedInput, QueuedMessage, TurnRequest } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import type { BranchView } from "../projection/index.ts";
 import { resolveBranch } from "./branches.ts";
 import type { Context, Scope } from "./context.ts";
 import { type InputMessage, storeMessages } from "./files.ts";
+import { onNewest } from "./on-newest.ts";
 
 /** How an input is queued. */
 export interface QueueOptions {
@@ -72,11 +72,12 @@ export async function queueInput(
   const draft = inputQueued(context, inputId, { ...sent, when, messages });
   let isNew: boolean;
   try {
-    isNew = await onNewest(context, ref, ({ queue }) => {
-      if (queue.some(({ id }) => id === inputId)) return undefined;
+    const written = await onNewest(context, ref, ({ queue }) => {
+      if (queue.some(({ id }) => id === inputId)) return [];
       if (queue.length >= limit) throw queueFull(ref, limit);
-      return draft;
+      return [draft];
     });
+    isNew = written.length > 0;
   } catch (error) {
     // SessionsQueue-1.
     if (BoughError.is(error, "event_conflict")) return { inputId, isNew: false };
@@ -157,37 +158,12 @@ async function changeInput(
   let found: QueuedInput | undefined;
   await onNewest(context, ref, ({ queue }) => {
     found = queue.find(({ id }) => id === inputId);
-    if (!found) return undefined;
+    if (!found) return [];
     check?.(found);
-    return draft;
+    return [draft];
   });
   if (found) return found;
   throw await whyNotQueued(context, ref, inputId);
-}
-
-/** SessionsQueue-2: decides on the cached view first, then on the newest. Whether something was written that was not there. */
-async function onNewest(
-  context: Context,
-  ref: BranchRef,
-  decide: (view: BranchView) => Draft | undefined,
-): Promise<boolean> {
-  const { views } = context;
-  for (let cached = views.cachedToAppend(ref); ; cached = undefined) {
-    const view = cached?.view ?? (await views.loadForRun(ref)).view;
-    const { expected = { expectedSeq: view.seq } } = cached ?? {};
-    const draft = decide(view);
-    // A cached view may not have what is newer: then nothing is decided on it.
-    if (!draft && cached) continue;
-    if (!draft) return false;
-    const { seq } = view;
-    try {
-      const { facts } = await views.append(ref, view, [draft], expected);
-      return facts[0]!.seq > seq;
-    } catch (error) {
-      const isStale = BoughError.is(error, "sequence_conflict") || (cached && BoughError.is(error, "branch_not_found"));
-      if (!isStale) throw error;
-    }
-  }
 }
 
 /** How many facts are searched for what became of an input. */

@@ -18,6 +18,10 @@ interface Reading {
   readonly asked: Map<string, Asked>;
   /** Background tasks: whether they have ended. */
   readonly tasks: Map<string, boolean>;
+  /** The steps of the open turn. */
+  readonly steps: Map<string, "started" | "done">;
+  /** The signals of the branch, and whether a step took them. */
+  readonly signals: Map<string, boolean>;
   /** Queued inputs: what became of them, or the turn that took them. */
   readonly inputs: Map<string, "waiting" | "withdrawn" | { turnId: string }>;
 }
@@ -30,6 +34,8 @@ export function checkGrammar(log: readonly StoredEvent[]): string[] {
     calls: new Set(),
     asked: new Map(),
     tasks: new Map(),
+    steps: new Map(),
+    signals: new Map(),
     inputs: new Map(),
   };
   return log.flatMap((event) => {
@@ -87,6 +93,21 @@ const rules: { [T in FactType]: Rule<T> } = {
     return ofOpenTurn(reading, fact) ?? (unknown === undefined ? undefined : noCall(unknown));
   },
   "tool.returned": ofOpenTurn,
+  "step.started"(reading, fact) {
+    const problem =
+      ofOpenTurn(reading, fact) ?? (reading.steps.get(fact.key) === "done" ? isDone(fact.key) : undefined);
+    reading.steps.set(fact.key, "started");
+    return problem;
+  },
+  "step.returned"(reading, fact) {
+    const { signalId } = fact;
+    return endsStep(reading, fact) ?? (signalId === undefined ? undefined : takesSignal(reading, signalId));
+  },
+  "step.skipped": endsStep,
+  "signal.received"({ signals }, { id }) {
+    signals.set(id, false);
+    return undefined;
+  },
   "task.started"(reading, fact) {
     reading.tasks.set(fact.id, false);
     return ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId);
@@ -154,6 +175,24 @@ function ofOpenTurn({ open }: Reading, { turnId }: { turnId: string }): string |
   return turnId === open ? undefined : `turn ${turnId} is not open`;
 }
 
+/** A step has one result. */
+function endsStep(reading: Reading, fact: { turnId: string; key: string }): string | undefined {
+  const problem = ofOpenTurn(reading, fact) ?? (reading.steps.get(fact.key) === "done" ? isDone(fact.key) : undefined);
+  reading.steps.set(fact.key, "done");
+  return problem;
+}
+
+function isDone(key: string): string {
+  return `step ${key} has its result`;
+}
+
+function takesSignal({ signals }: Reading, signalId: string): string | undefined {
+  const isTaken = signals.get(signalId);
+  signals.set(signalId, true);
+  if (isTaken === undefined) return `signal ${signalId} was never received`;
+  return isTaken ? `signal ${signalId} was taken before` : undefined;
+}
+
 function ofCall({ calls }: Reading, callId: string | undefined): string | undefined {
   return callId === undefined || calls.has(callId) ? undefined : noCall(callId);
 }
@@ -209,4 +248,5 @@ function closesAll(reading: Reading): undefined {
 function leaveTurn(reading: Reading): void {
   reading.open = undefined;
   reading.calls.clear();
+  reading.steps.clear();
 }

@@ -106,6 +106,8 @@ export interface ToolContext<Context = unknown> extends RunScope<Context> {
   background(name: string, work: (signal: AbortSignal) => Promise<Json | undefined>): Promise<string>;
   /** Runs another agent as a child of this call and waits for its end. A call that runs again finds its child. */
   readonly spawn: Spawn;
+  /** The background tasks of the branch. */
+  readonly tasks: TaskControl;
 }
 
 /** A file that a tool makes. */
@@ -179,6 +181,13 @@ export interface SpawnOptions {
   /** The schema of the child's answer. */
   readonly output?: unknown;
   readonly limits?: SpawnLimits;
+  /**
+   * "background": the call does not wait for the child. Its end begins a turn on this branch. A run that is a child itself waits
+   * in any case. Default: "wait".
+   */
+  readonly mode?: "wait" | "background";
+  /** Which end of a background child begins a turn, or what that says (default "all"). */
+  readonly notify?: TaskNotify;
   /** JSON for the child's tools and hooks (default: the parent's `context`). */
   readonly context?: unknown;
   /** Stored with the child's branch, beside what Bough writes there. */
@@ -194,6 +203,7 @@ export interface SpawnLimits {
 
 /** A child run that has completed. */
 export interface Child {
+  readonly status: "completed";
   readonly text: string;
   /** The child's structured output, if it was asked for one. */
   readonly output?: unknown;
@@ -208,8 +218,78 @@ export interface Child {
   };
 }
 
-/** Runs another agent as a child of the call and waits for its end; throws if it fails or is interrupted. */
-export type Spawn = (agent: SpawnableAgent, input: string | readonly Part[], options?: SpawnOptions) => Promise<Child>;
+/** A child that goes on in the background. */
+export interface StartedTask {
+  readonly status: "started";
+  readonly taskId: string;
+  readonly ref: { readonly sessionId: string; readonly branchId: string; readonly turnId: string };
+}
+
+/**
+ * Runs another agent as a child of the call and waits for its end; throws if it fails or is interrupted. With
+ * `mode: "background"` it returns once the child has begun.
+ */
+export type Spawn = <Options extends SpawnOptions = SpawnOptions>(
+  agent: SpawnableAgent,
+  input: string | readonly Part[],
+  options?: Options,
+) => Promise<Options extends { readonly mode: "background" } ? StartedTask | Child : Child>;
+
+/** How a background child ended. */
+export interface TaskEnd {
+  readonly taskId: string;
+  readonly name: string;
+  readonly status: "completed" | "failed" | "cancelled";
+  /** The child's answer; of one that did not complete, what it said last. */
+  readonly text: string;
+  readonly reason?: string;
+  readonly error?: { readonly message: string };
+  /** Where the child worked; absent when its branch is gone. */
+  readonly ref?: Child["ref"];
+}
+
+/**
+ * Which ends of a background child begin a turn: completed ones, failed ones, all (also cancelled ones, unless the task was
+ * cancelled as a task), or none. A function returns what the turn begins with, or nothing for none.
+ */
+export type TaskNotify =
+  | "completed"
+  | "failed"
+  | "all"
+  | "none"
+  | ((end: TaskEnd) => TaskNotice | undefined | Promise<TaskNotice | undefined>);
+
+/** What the turn begins with that the end of a task begins. */
+export type TaskNotice = string | readonly Part[];
+
+/** A background task, as far as it is. */
+export interface TaskState {
+  readonly taskId: string;
+  readonly name: string;
+  /** "waiting": for a person. */
+  readonly status: "running" | "waiting" | "completed" | "failed" | "cancelled";
+  readonly startedAt: number;
+  /** What its agent said last, or answered: a piece of it. */
+  readonly text?: string;
+  /** Where the next piece of the text begins. */
+  readonly next?: number;
+  readonly reason?: string;
+  readonly error?: { readonly message: string };
+  /** What a function returned. */
+  readonly output?: Json;
+}
+
+/** The background tasks of a branch, for a tool. */
+export interface TaskControl {
+  /** Those that have not ended. */
+  list(): Promise<readonly TaskState[]>;
+  /** How far a task is, or how it ended; `task_not_found`. `from`: where the piece of its text begins. */
+  check(taskId: string, piece?: { readonly from?: number }): Promise<TaskState>;
+  /** Says something to the agent of a task before its next model call; `task_ended`. */
+  message(taskId: string, text: string): Promise<void>;
+  /** Ends a task, whose end then begins no turn; `task_ended`. */
+  cancel(taskId: string): Promise<void>;
+}
 
 /** One attempt of a call: its number, and the signal that ends it. */
 export interface CallAttempt {

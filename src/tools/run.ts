@@ -156,7 +156,8 @@ function contextOf(context: ToolContext, given: CallAttempt, spawnFor?: RunToolO
     attach: (file) => begin(signal, () => context.attach(file)),
     content: context.content,
     background: (name, work) => begin(signal, () => context.background(name, work)),
-    spawn: (...child) => begin(signal, () => spawn(...child)),
+    spawn: ((...child: Parameters<Spawn>) => begin(signal, () => spawn(...child))) as Spawn,
+    tasks: context.tasks,
   } satisfies ToolContext & { toolCallId: string; abortSignal: AbortSignal };
 }
 

@@ -1,5 +1,6 @@
 // The wire: the HTTP contract, defined once for server and client. Pure, and safe in a browser.
 
+export type * from "./changes.ts";
 export type * from "./compaction.ts";
 export * from "./frames.ts";
 export type * from "./handle.ts";
@@ -10,4 +11,5 @@ export * from "./revise.ts";
 export * from "./routes.ts";
 export * from "./schemas.ts";
 export * from "./sse.ts";
+export * from "./tasks.ts";
 export * from "./types.ts";

@@ -78,6 +78,18 @@ export const routes = {
     summary: "Open questions of all sessions.",
     query: queries.interactions,
   }),
+  tenantChanges: route("GET", "/events/live", {
+    summary: "Server-sent events: changes of all sessions, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
+  sessionChanges: route("GET", `${session}/events/live`, {
+    summary: "Server-sent events: changes of one session, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
   tree: route("GET", `${session}/tree`, {
     summary: "The branches as a tree; with visibility=all, hidden ones too.",
     query: queries.tree,
@@ -168,7 +180,7 @@ export const routes = {
     bodyOptional: true,
   }),
   uncompact: route("POST", `${branch}/uncompact`, {
-    summary: "Takes a compaction back: the newest, or the one named.",
+    summary: "Takes a compaction or a clearing back: the newest, or the one named.",
     scope: "run",
     body: bodies.uncompact,
     bodyOptional: true,
@@ -207,6 +219,9 @@ export const routes = {
     body: bodies.editInput,
   }),
   withdrawInput: route("DELETE", `${branch}/queue/:inputId`, { summary: "Withdraws a queued input.", scope: "run" }),
+
+  listTasks: route("GET", `${branch}/tasks`, { summary: "Background tasks that have not ended, oldest first." }),
+  cancelTask: route("DELETE", `${scope}/tasks/:taskId`, { summary: "Ends a background task.", scope: "run" }),
 
   listContent: route("GET", `${branch}/content`, {
     summary: "Content that is visible on the branch, a page at a time.",

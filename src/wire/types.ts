@@ -4,6 +4,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BranchOwner, Interaction, Message } from "../events/index.ts";
 import type { QueuedInputBody } from "./queue.ts";
 import type { AgentConfig } from "./schemas.ts";
+import type { OpenTaskBody } from "./tasks.ts";
 
 export interface SessionBody {
   readonly id: string;
@@ -32,6 +33,17 @@ export interface BranchSummary {
   readonly seq: number;
   readonly messageCount: number;
   readonly openTurnId?: string;
+  /** How many questions wait for an answer; absent when none does. */
+  readonly waiting?: number;
+  /** How the newest closed turn ended, unless it was committed. */
+  readonly ended?: "interrupted" | "failed";
+  /** The agent of the newest turn. */
+  readonly agentId?: string;
+  /** The first message of its own, and how its text begins. */
+  readonly firstMessageId?: string;
+  readonly firstWords?: string;
+  /** Its newest reverts, oldest first: where they stand in the log, and what was left. */
+  readonly reverts?: readonly { readonly seq: number; readonly messageCount: number; readonly messageId?: string }[];
   /** Tokens of the branch's own closed turns. */
   readonly usage?: JsonObject;
   /** How many inputs wait for a turn; absent when none does. */
@@ -126,6 +138,8 @@ export interface StateBody {
   readonly interactions: readonly InteractionBody[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInputBody[];
+  /** Background tasks that have not ended, oldest first. */
+  readonly tasks: readonly OpenTaskBody[];
   readonly activeRun: RunBody | null;
 }
 

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { type Agent, createAgent, defineTool, type SpawnOptions, type Store, subagent } from "../../src/index.ts";
 import { checkLogs, scriptedModel } from "../../src/testing/index.ts";
 import { said } from "../agent/kit.ts";
-import { deadOwner } from "../sessions/kit.ts";
+import { deadOwner, dying } from "../sessions/kit.ts";
 
 /** An agent, and what it does in its one batch of calls. */
 interface Node {
@@ -57,29 +57,6 @@ function agentOf({ fails, steps }: Node, name: string, more: object = {}): Agent
   return createAgent({ name, model, tools, retry, telemetry: false, ...more }) as Agent;
 }
 
-/** A store that answers nothing any more after so many writes, as a dead process asks nothing. */
-function dying(store: Store, writes: number): { readonly store: Store; readonly died: Promise<void> } {
-  let left = writes;
-  let die = () => {};
-  const died = new Promise<void>((resolve) => {
-    die = resolve;
-  });
-  const writing = new Set<keyof Store>(["append", "createBranch", "createSession"]);
-  const proxy = new Proxy(store, {
-    get(target, name: keyof Store) {
-      const value = target[name];
-      if (typeof value !== "function") return value;
-      return (...args: never[]) => {
-        if (writing.has(name)) left--;
-        if (left >= 0) return (value as (...all: never[]) => unknown).apply(target, args);
-        die();
-        return new Promise(() => {});
-      };
-    },
-  });
-  return { store: proxy, died };
-}
-
 const main = { sessionId: "s", branchId: "main" };
 
 /** Begins the turn or takes it up, and answers what is asked, until the turn is over. */
@@ -109,7 +86,9 @@ async function outcome(agent: Agent, ref: { sessionId: string; branchId: string 
   const { messages, turns, usage: used } = await agent.loadBranch(ref);
   const { id, children } = turns.at(-1)!;
   const facts = await agent.events(ref, { turnId: id, type: "tool.returned" });
-  const refs = facts.flatMap((fact) => ("child" in fact && fact.child ? [{ name: fact.toolName, ...fact.child }] : []));
+  const refs = facts.flatMap((fact) =>
+    fact.type === "tool.returned" && fact.child ? [{ name: fact.toolName, ...fact.child }] : [],
+  );
   const ordered = (refs as { name: string; sessionId: string; branchId: string }[]).sort((a, b) =>
     a.name < b.name ? -1 : 1,
   );

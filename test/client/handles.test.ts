@@ -238,6 +238,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.checkpoints.list(), b.checkpoints.save(), b.checkpoints.load(":checkpointId")]);
   await Promise.all([b.checkpoints.fork(":checkpointId"), b.checkpoints.revert(":checkpointId"), b.content.list()]);
   await Promise.all([b.queue(), b.editInput(":inputId", { when: "idle" }), b.withdrawInput(":inputId")]);
+  await Promise.all([b.tasks(), b.cancelTask(":taskId")]);
   await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
   await Promise.all([b.compact(), b.uncompact(), b.compactions(), b.checkCompaction()]);

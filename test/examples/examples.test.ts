@@ -47,6 +47,16 @@ const examples: Record<string, Example> = {
     ],
     hides: /(hotel|train): booked now/,
   },
+  "background-review": {
+    shows: [
+      "author: The review has begun; I go on with chapter 2.",
+      "killed with SIGKILL",
+      "review is running without a process",
+      "the review has ended: completed",
+      'author: The review is here, and "very very" is gone.',
+      "Tasks left: 0",
+    ],
+  },
   researcher: {
     shows: [
       "writer > photographer asks: Which season?",

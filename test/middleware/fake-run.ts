@@ -16,6 +16,8 @@ import type { ModelRequest } from "../../src/models/index.ts";
 import type { Tool, ToolContext } from "../../src/tools/index.ts";
 
 /** What outlives a run: the session's state and the answers that were given. */
+const notHere = () => Promise.reject(new Error("not here"));
+
 export interface Kept {
   session: JsonObject;
   branch: JsonObject;
@@ -108,6 +110,7 @@ export class FakeRun {
       progress() {},
       background: async () => "task",
       spawn: () => Promise.reject(new Error("nothing is spawned here")),
+      tasks: { list: notHere, check: notHere, message: notHere, cancel: notHere },
       attach: () => Promise.reject(new Error("not here")),
       content: { get: () => Promise.reject(new Error("not here")), text: () => Promise.reject(new Error("not here")) },
     };

@@ -30,6 +30,7 @@ export function contextFor(
     checkpoint: nowhere,
     background: nowhere,
     spawn: nowhere,
+    tasks: { list: nowhere, check: nowhere, message: nowhere, cancel: nowhere },
     attach: nowhere,
     content: { get: nowhere, text: nowhere },
     ...changes,

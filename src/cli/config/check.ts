@@ -78,6 +78,12 @@ const sharedFields = {
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "must be an object or false"),
   ),
   questions: v.optional(v.picklist(["wait", "park"], 'must be "wait" or "park"')),
+  studio: v.optional(
+    v.custom(
+      (value) => typeof value === "boolean" || (typeof value === "object" && value !== null),
+      "must be a boolean or { path }",
+    ),
+  ),
   host: text,
   port: v.optional(port),
 };

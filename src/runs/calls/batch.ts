@@ -80,7 +80,9 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
     const output = await shortenOutput(turn, await withoutBytes(turn, made), about);
     if (turn.signal.aborted) throw turn.signal.reason;
     if (writesEach) {
-      await turn.write(...draftResult(turn, call, output), ...changed());
+      const drafts = draftResult(turn, call, output);
+      await turn.write(...drafts, ...changed());
+      if (drafts.length > 1 && drafts.some(({ type }) => type === "task.started")) failpoint("run.task.started");
       failpoint("run.result.written");
     }
     return output;

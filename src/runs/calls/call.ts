@@ -23,6 +23,7 @@ import { Parked } from "../endings.ts";
 import { attachFile, contentReader } from "../files/attach.ts";
 import { redactOutput, tellError } from "../redact-errors.ts";
 import { formOfCall, takeOutput } from "../structured-output/output.ts";
+import { taskControl } from "../tasks/control.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import { answerText } from "../turn/questions.ts";
 import { type CallOwner, inCall } from "./call-owner.ts";
@@ -298,6 +299,7 @@ function toolContext({ scope, call }: Pending, { park, asks }: { park: Park; ask
     attach: (file) => attachFile(turn, file, { callId, kind: "artifact" }),
     content: contentReader(turn),
     background: (name, work) => startTask(turn, { name, callId, work }),
+    tasks: taskControl(turn, callId),
     spawn: spawner(scope, call, park)({ attempt: 1, signal }),
   };
 }
@@ -316,7 +318,8 @@ function tellStart(
 function spawner({ turn, messageId, isLeft }: CallScope, { toolCallId, toolName }: ToolCallPart, park: Park) {
   return (attempt: CallAttempt): Spawn => {
     const spawning = { turn, callId: toolCallId, toolName, messageId, isLeft, ...attempt, count: { next: 0 } };
-    return (...child) => orPark(spawnChild(spawning, ...child), park);
+    const spawn = (...child: Parameters<Spawn>) => orPark(spawnChild(spawning, ...child), park);
+    return spawn as Spawn;
   };
 }
 
@@ -330,5 +333,6 @@ export function draftResult(turn: ActiveTurn, call: ToolCallPart, given: ToolOut
   const output = redactOutput(turn.plan, given);
   const { usage, ...children } = turn.children.resultOf(callId);
   const result = { callId, toolName, output, ...children, ...(usage && { usage: { ...usage } }) };
-  return [...turn.asking.outlived(callId), toolReturned(turn.context, turn.turnId, result)];
+  const tasks = turn.tasks.drafts(callId);
+  return [...turn.asking.outlived(callId), ...tasks, toolReturned(turn.context, turn.turnId, result)];
 }

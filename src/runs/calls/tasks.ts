@@ -2,8 +2,9 @@
 // without an end in the log, of a process that is gone, did not end.
 
 import { encodeJson, type Json, outputLimits } from "../../base/json.ts";
-import { taskEnded, taskStarted } from "../../events/drafts.ts";
+import { taskStarted } from "../../events/drafts.ts";
 import type { Draft } from "../../events/index.ts";
+import { endTask } from "../../sessions/tasks.ts";
 import { type Redacting, tellError } from "../redact-errors.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
@@ -17,13 +18,16 @@ export interface TaskRequest {
 type TaskEnd = Pick<Draft<"task.ended">, "status" | "output" | "error">;
 
 export async function startTask(turn: ActiveTurn, { name, callId, work }: TaskRequest): Promise<string> {
-  const { turnId, held, plan } = turn;
-  const started = taskStarted(turn.context, turnId, { name, callId, runId: held.runId });
+  const { turnId, held, plan, context } = turn;
+  const owner = context.owner();
+  const started = taskStarted(context, turnId, { name, callId, runId: held.runId, owner });
   await turn.write(started);
-  const { signal } = plan.tasks;
+  const cancelled = new AbortController();
+  const signal = AbortSignal.any([plan.tasks.signal, cancelled.signal]);
   const end = Promise.race([endOf(work, signal, plan), calledOff(signal)]);
   // When its branch is deleted or the store closed, there is no log left for its end to be in: that may fail.
-  plan.tasks.track(end.then((how) => writeEnd(turn, started.id, how)));
+  const written = end.then((how) => writeEnd(turn, started.id, how));
+  plan.tasks.track(written, { taskId: started.id, cancel: () => cancelled.abort() });
   return started.id;
 }
 
@@ -48,9 +52,10 @@ function calledOff(signal: AbortSignal): Promise<TaskEnd> {
   });
 }
 
+/** Nothing is written when the task was ended by others. */
 async function writeEnd(turn: ActiveTurn, taskId: string, end: TaskEnd): Promise<void> {
   const { context, held, emitter, log } = turn;
-  const { facts } = await context.journal.append(held.ref, [taskEnded(context, { taskId, ...end })]);
+  const facts = await endTask(context, held.ref, taskId, end);
   // While the run goes on, its log shows the fact in its place.
   if (emitter.isOver) emitter.kept(facts);
   else await log.catchUp();

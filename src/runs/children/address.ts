@@ -21,6 +21,8 @@ export interface ChildAddress {
   readonly turnId: string;
   /** The id of the first message of its input. */
   readonly inputId: string;
+  /** The id of its task, if it works in the background. */
+  readonly taskId: string;
   /** Whether the branch is made for the child. */
   readonly isOwn: boolean;
 }
@@ -39,7 +41,7 @@ export function addressOf(
   const inSession = session === "parent" ? sessionId : session === "new" ? own : session.shared;
   const isOwn = typeof branch === "string";
   const ref = { sessionId: inSession, branchId: isOwn ? own : branch.existing };
-  return { ref, turnId: `${hash}.turn`, inputId: `in.${hash}`, isOwn };
+  return { ref, turnId: `${hash}.turn`, inputId: `in.${hash}`, taskId: `task-${hash}`, isOwn };
 }
 
 function digest(parts: readonly unknown[]): string {

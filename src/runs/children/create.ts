@@ -25,6 +25,8 @@ export interface ChildOrigin {
   readonly messageId: string;
   readonly depth: number;
   readonly options: SpawnOptions;
+  /** Whether the call waits for the child. */
+  readonly awaited: boolean;
   view(): Promise<BranchView>;
 }
 
@@ -32,7 +34,7 @@ export interface ChildOrigin {
 export async function createChild(origin: ChildOrigin, { ref, turnId }: ChildAddress): Promise<boolean> {
   const { context, call, options } = origin;
   const { session, branch, memory } = resolvePolicy(options);
-  const metadata = { ...stampsOf(origin, turnId), ...options.metadata };
+  const metadata = { ...stampsOf(origin, turnId), ...options.metadata, awaited: origin.awaited };
   if (session !== "parent") await ensureSession(context, ref.sessionId, session === "new" ? { metadata } : {});
   // A branch that is named is not made: its absence is an error.
   if (typeof branch !== "string") throw missingBranch(ref);
@@ -119,7 +121,6 @@ function stampsOf({ agent, call, depth, options }: ChildOrigin, runId: string): 
     sessionPolicy: typeof session === "string" ? session : "shared",
     branchPolicy: typeof branch === "string" ? branch : "existing",
     depth,
-    awaited: true,
   };
 }
 

@@ -23,6 +23,11 @@ const branch: OptionCheck = {
   wanted: '"fork", "fresh" or { existing: id }',
 };
 
+const notify: OptionCheck = {
+  fits: (value) => typeof value === "function" || ["completed", "failed", "all", "none"].some((rule) => rule === value),
+  wanted: '"completed", "failed", "all", "none" or a function of the end',
+};
+
 /** The options of a child, as `subagent` and `context.spawn` take them. */
 export const spawnChecks = {
   key: text,
@@ -30,6 +35,8 @@ export const spawnChecks = {
   branch,
   memory: oneOf("call", "branch"),
   prompt: oneOf("own", "parent"),
+  mode: oneOf("wait", "background"),
+  notify,
   compaction: anything,
   output: anything,
   limits: object,
@@ -69,9 +76,27 @@ export function checkPolicy(options: SpawnOptions): void {
       'memory: "branch" does not go with session: "new": use session: { shared } to name a session that lasts.',
     );
   }
+  checkMode(options);
   if (isObject(session)) checkId(session.shared, "session");
   if (isObject(branch)) checkId(branch.existing, "branch");
   if (limits !== undefined) checkOptions("The limits of a child", limits, limitsTable, "limits.");
+}
+
+/** What goes on in the background can't wait for a branch that others use as well. */
+function checkMode({ mode = "wait", branch, memory, notify }: SpawnOptions): void {
+  if (mode === "wait") {
+    if (notify !== undefined)
+      throw unfit('notify needs mode: "background": a child that is waited for gives its result.');
+    return;
+  }
+  if (isObject(branch)) {
+    throw unfit(
+      'mode: "background" does not go with branch: { existing }: a background child has a branch of its own.',
+    );
+  }
+  if (memory === "branch") {
+    throw unfit('mode: "background" does not go with memory: "branch": a background child has a branch of its own.');
+  }
 }
 
 /** The policy with what follows from its other half: outside of the parent's session there is nothing to fork. */

@@ -2,12 +2,12 @@
 // children; a run asks for one, waits for it, and looks after it.
 
 import { freezeJson, type JsonObject } from "../../base/json.ts";
-import type { AgentStamp, Fact, UnknownFact } from "../../events/index.ts";
+import type { AgentStamp, Fact, OpenTask, UnknownFact } from "../../events/index.ts";
 import type { BranchRef } from "../../log/store.ts";
 import type { BranchView } from "../../projection/index.ts";
 import type { Context } from "../../sessions/context.ts";
 import type { OwnedForkRequest } from "../../sessions/index.ts";
-import type { SpawnableAgent } from "../../tools/index.ts";
+import type { SpawnableAgent, TaskNotify } from "../../tools/index.ts";
 import type { RunInput, RunOptions, RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 
@@ -65,6 +65,7 @@ export interface ChildStart {
 export interface ChildRun {
   /** Resolves when the child's turn is in the log. */
   readonly started: Promise<unknown>;
+  whenOver(): Promise<void>;
   readonly result: Promise<{ readonly status: string; readonly reason?: string }>;
   discardEvents(): void;
   interrupt(reason?: string): Promise<void>;
@@ -86,7 +87,33 @@ export interface ChildHost {
   /** Refuses what is no agent, or none that could work in the parent's store. */
   find(agent: SpawnableAgent, parent: AgentStamp): Promise<ChildAgent>;
   fork(context: Context, source: BranchRef, request: OwnedForkRequest): Promise<unknown>;
+  readonly tasks: TaskHost;
 }
+
+/** Looks after the background children of a branch. None of it is waited for: what fails is found again by recovery. */
+export interface TaskHost {
+  /** A child was begun: its end is written on the branch when it comes. */
+  keep(ref: BranchRef, task: BegunTask): void;
+  /** Something may have become of a task: its child has ended, or asks. */
+  look(ref: BranchRef, taskId: string): void;
+  /** Ends a child that nobody would hear of. */
+  callOff(child: BranchRef, reason: string): Promise<void>;
+}
+
+/** A background child that was begun, or found again. */
+export interface BegunTask {
+  readonly taskId: string;
+  readonly name: string;
+  readonly child: NonNullable<OpenTask["child"]>;
+  readonly notify: NonNullable<OpenTask["notify"]>;
+  /** Decides about its end, as long as this process lives. */
+  readonly rule: NotifyRule | undefined;
+  /** Its run, if it is one of this process. */
+  readonly run: ChildRun | undefined;
+}
+
+/** A function that decides what is told of an end. */
+export type NotifyRule = Extract<TaskNotify, (...args: never[]) => unknown>;
 
 /** The stamp of an agent that works for another: the chain of agents from the root, and how deep it is. */
 export function stampBelow(parent: Pick<AgentStamp, "chain" | "depth">, own: AgentStamp): AgentStamp {

@@ -7,10 +7,17 @@ import type { JsonObject } from "../../base/json.ts";
 import { type Message, type Part, textOf } from "../../events/index.ts";
 import { addUsage, type Usage } from "../../models/index.ts";
 import type { TurnRecord } from "../../projection/index.ts";
-import type { CallAttempt, Child as ChildResult, SpawnableAgent, SpawnOptions } from "../../tools/index.ts";
+import type {
+  CallAttempt,
+  Child as ChildResult,
+  SpawnableAgent,
+  SpawnOptions,
+  StartedTask,
+} from "../../tools/index.ts";
 import type { RunOptions } from "../config.ts";
 import { outputOfCalls, readOutput } from "../structured-output/output.ts";
 import { type OutputChoice, planOutput } from "../structured-output/plan.ts";
+import { startTask } from "../tasks/start.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import { addressOf, type ChildAddress, type ChildCallId } from "./address.ts";
 import { Child, type ChildRequest } from "./child.ts";
@@ -28,14 +35,29 @@ export interface SpawningCall extends CallAttempt {
   readonly isLeft: boolean;
   /** Counts the children without a key. */
   readonly count: { next: number };
+  /** What else the child's run is asked with. */
+  readonly config?: RunOptions["config"];
 }
 
+/** Spawns a child and waits for its end, or starts it in the background: a child's own children are always waited for. */
+export function spawnChild(
+  spawning: SpawningCall,
+  agent: SpawnableAgent,
+  input: string | readonly Part[],
+  options?: SpawnOptions & { readonly mode?: never },
+): Promise<ChildResult>;
+export function spawnChild(
+  spawning: SpawningCall,
+  agent: SpawnableAgent,
+  input: string | readonly Part[],
+  options?: SpawnOptions,
+): Promise<ChildResult | StartedTask>;
 export async function spawnChild(
   spawning: SpawningCall,
   agent: SpawnableAgent,
   input: string | readonly Part[],
   options: SpawnOptions = {},
-): Promise<ChildResult> {
+): Promise<ChildResult | StartedTask> {
   checkSpawn(options);
   const { turn, callId, toolName, messageId, attempt, signal, isLeft, count } = spawning;
   // Each child listens to it, so that many listeners are no leak.
@@ -47,10 +69,12 @@ export async function spawnChild(
   await turn.log.settle();
   const call = { ...turn.held.ref, born: await bornOf(turn), turnId: turn.turnId, callId, toolName, key };
   checkId(call.callId, "call");
-  const run = runOptions(turn, { call, options });
+  const isTask = options.mode === "background" && turn.plan.stamp.depth === 0;
+  const run = runOptions(turn, { call, options, awaited: !isTask, config: spawning.config });
   const task = options.prompt === "parent" ? taskOf(child, input) : input;
   const request = { turn, host: turn.host, call, messageId, signal, agent: child, input: task, options, run };
   const policy = { ...options, ...resolvePolicy(options) };
+  if (isTask) return startTask({ ...request, isFirst: false }, addressOf(call, child.name, policy, 1));
   for (let n = 1; ; n++) {
     const address = addressOf(call, child.name, policy, n);
     const isFirst = !isLeft && n === attempt && attempt === 1 && address.isOwn && policy.memory === "call";
@@ -100,31 +124,53 @@ async function bornOf({ context, held }: ActiveTurn): Promise<string> {
   return String(cached ?? (await context.store.getBranch(held.ref))?.header.born ?? "");
 }
 
+interface AskedChild {
+  readonly call: ChildCallId;
+  readonly options: SpawnOptions;
+  readonly awaited: boolean;
+  readonly config?: RunOptions["config"] | undefined;
+}
+
 /** How a child is asked for: with the parent's caller, bounds and way to ask people. */
-function runOptions(turn: ActiveTurn, { call, options }: { call: ChildCallId; options: SpawnOptions }): RunOptions {
+function runOptions(turn: ActiveTurn, { call, options, awaited, config }: AskedChild): RunOptions {
   const { plan, asked } = turn;
   const { permissionMode, tighten } = plan.config;
   const { sessionId, branchId, turnId, callId } = call;
   const { chain, depth } = plan.stamp;
   const { rootId } = turn;
   const place = { sessionId, branchId, turnId, callId, ...(rootId !== undefined && { rootId }) };
-  const parent: ParentStamp = { ...place, chain, depth: depth + 1, awaited: true };
+  const parent: ParentStamp = { ...place, chain, depth: depth + 1, awaited };
   const bound = plan.permissionBound;
-  const tightened = { ...tighten, ...(bound && { permissionMode: bound }) };
+  const left = awaited ? undefined : tokensLeft(turn, tighten?.limits?.tokens);
+  const tightened = {
+    ...tighten,
+    ...(bound && { permissionMode: bound }),
+    ...(left !== undefined && { limits: { ...tighten?.limits, tokens: left } }),
+  };
+  // Nobody waits for a task's questions: it parks, so that they take no process.
+  const questions = awaited || plan.questions === "deny" ? plan.questions : "park";
   const context = options.context ?? plan.wholeRequest?.context;
   return {
     config: {
+      ...config,
       ...(permissionMode && { permissionMode }),
       ...(options.limits && { limits: options.limits }),
       ...(Object.keys(tightened).length > 0 && { tighten: tightened }),
     },
     ...(options.output !== undefined && { output: options.output as OutputChoice }),
-    ...(plan.questions && { questions: plan.questions }),
+    ...(questions && { questions }),
     ...(context !== undefined && { context }),
     ...(Object.keys(asked.identity).length > 0 && { identity: asked.identity }),
     ...(asked.by !== undefined && { by: asked.by }),
     metadata: { parent: parent as unknown as JsonObject },
   };
+}
+
+/** What a task may use: what its turn has left when it begins, as nobody counts both together later. */
+function tokensLeft(turn: ActiveTurn, bound = Number.POSITIVE_INFINITY): number | undefined {
+  const { tokens = Number.POSITIVE_INFINITY } = turn.plan.limits;
+  const left = Math.min(bound, Math.max(1, tokens - turn.tokens));
+  return Number.isFinite(left) ? left : undefined;
 }
 
 /** What a turn and its children used. */
@@ -138,6 +184,7 @@ async function resultOf({ output }: SpawnOptions, { ref }: ChildAddress, closed:
   const messages = view.messages.filter(({ turnId }) => turnId === turn.id);
   const answer = messages.findLast(({ role }) => role === "assistant");
   return {
+    status: "completed",
     text: textOf(answer ?? { content: "" }),
     ...(output !== undefined && { output: await outputOf(output as OutputChoice, messages) }),
     usage: { ...totalOf(turn) },

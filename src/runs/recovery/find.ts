@@ -3,13 +3,14 @@
 import { BoughError } from "../../base/errors.ts";
 import type { TurnRequest } from "../../events/index.ts";
 import { type BranchRecord, type BranchRef, branchKey, isReserved } from "../../log/index.ts";
-import type { RowHeader } from "../../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../../projection/header.ts";
 import type { Interaction, OpenTurn } from "../../projection/index.ts";
 import { findHolder, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
-import { openQuestions } from "../../sessions/interactions.ts";
+import { mirrorOf, openQuestions } from "../../sessions/interactions.ts";
 import { openChildren } from "../children/open-children.ts";
 import { type ParentStamp, parentOf } from "../children/port.ts";
+import { executionOf } from "../execution.ts";
 
 /** An open turn without an active run. */
 export interface InterruptedRun extends BranchRef {
@@ -17,8 +18,12 @@ export interface InterruptedRun extends BranchRef {
   /** The run and the agent that last worked on it. */
   readonly runId?: string;
   readonly agentId?: string;
-  /** Questions that can still be answered; if there are none, the turn can be resumed at once. */
+  /** Questions that can still be answered; if there are none, the turn can be resumed at once, unless it sleeps. */
   readonly waitingFor: readonly Interaction[];
+  /** Present while it sleeps: until a time, or until something is written on its branch. */
+  readonly asleep?: { readonly until?: number };
+  /** It is the execution of a workflow, which goes on as soon as anything happened that it waits for. */
+  readonly isExecution?: true;
   /** The person or program that started the turn. */
   readonly by?: string;
   /** The options the turn was started with. */
@@ -44,6 +49,8 @@ export interface RecoveryQuery {
   readonly onError?: (error: unknown) => void;
   /** Called for branches without an open turn on which inputs wait. */
   readonly onQueue?: (ref: BranchRef) => void;
+  /** Called for branches with background tasks that have not ended. */
+  readonly onTasks?: (ref: BranchRef) => void;
 }
 
 /**
@@ -51,7 +58,7 @@ export interface RecoveryQuery {
  * with an open turn, through the store's index, and the logs of those without an active run.
  */
 export async function findInterrupted(context: Context, query: RecoveryQuery = {}): Promise<InterruptedRun[]> {
-  const { sessionId, isWanted = () => true, onError = raise, onQueue } = query;
+  const { sessionId, isWanted = () => true, onError = raise, onQueue, onTasks } = query;
   const held = await heldBranches(context, sessionId);
   const found: InterruptedRun[] = [];
   let cursor: string | undefined;
@@ -60,11 +67,12 @@ export async function findInterrupted(context: Context, query: RecoveryQuery = {
     const { branches, cursor: next } = await context.store.listOpen(page);
     for (const record of branches) {
       const { branchId, header } = record;
-      const { turn, queued } = header as RowHeader;
+      const { turn, queued, tasks } = header as RowHeader;
       // A server keeps its tenants' sessions under such ids: only the tenant's own agents take their turns up.
       if (sessionId === undefined && isReserved(record.sessionId)) continue;
       const ref = { sessionId: record.sessionId, branchId };
       const isHeld = held.has(branchKey(record));
+      if (tasks) onTasks?.(ref);
       if (queued && !turn && !isHeld) onQueue?.(ref);
       if (!turn || !isWanted(record) || isHeld) continue;
       // What is gone since it was listed has nothing to recover.
@@ -85,7 +93,7 @@ export async function findLeft(context: Context, ref: BranchRef): Promise<Interr
 export async function findRoot(context: Context, ref: BranchRef): Promise<BranchRef> {
   const { view } = await context.views.loadForRun(ref);
   const parent = parentOf(view.open?.metadata);
-  if (!parent || !(await isAwaited(context, parent))) return ref;
+  if (!parent || !view.open || !(await isAwaited(context, parent, view.open.id))) return ref;
   return findRoot(context, { sessionId: parent.sessionId, branchId: parent.branchId });
 }
 
@@ -111,10 +119,18 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
     ...(agentId !== undefined && { agentId }),
     ...(open.by !== undefined && { by: open.by }),
     ...(open.request && { request: open.request }),
-    ...(parent && { parent, ...((await isAwaited(context, parent)) && { isAwaited: true as const }) }),
+    ...(open.asleep && { asleep: open.asleep }),
+    ...(executionOf(open.metadata) && { isExecution: true as const }),
+    ...(parent && { parent, ...((await isAwaited(context, parent, open.id)) && { isAwaited: true as const }) }),
     waitingFor: await openQuestions(context, view),
     attempts: open.runs.length > 1 ? await countAttempts(context, ref, open) : 0,
   };
+}
+
+/** Whether there is something to do: it neither sleeps nor waits for an answer. */
+export function isReady({ asleep, isExecution, waitingFor }: InterruptedRun, now: number): boolean {
+  if (asleep) return asleep.until !== undefined && asleep.until <= now;
+  return waitingFor.length === 0 || isExecution === true;
 }
 
 /** Facts that a run writes even if it makes no progress. */
@@ -122,16 +138,30 @@ const beginnings = new Set([
   "turn.resumed",
   "permission.granted",
   "tool.started",
+  "step.started",
   "interrupt.requested",
   "branch.updated",
 ]);
 
-/** Whether the turn that spawned a child is still open and waits for it. */
-async function isAwaited({ store }: Context, parent: ParentStamp): Promise<boolean> {
-  if (!parent.awaited) return false;
+/**
+ * Whether the turn that spawned a child is still open and waits for it. The call that began a background child has to find it once more if
+ * the log does not have the task yet.
+ */
+async function isAwaited(context: Context, parent: ParentStamp, childTurnId: string): Promise<boolean> {
   const { sessionId, branchId, turnId } = parent;
-  const record = await store.getBranch({ sessionId, branchId });
-  return (record?.header as RowHeader | undefined)?.turn === turnId;
+  const record = await context.store.getBranch({ sessionId, branchId });
+  if (!record || openTurnIn(record.header as RowHeader) !== turnId) return false;
+  if (parent.awaited) return true;
+  const { view } = await context.views.loadForRun({ sessionId, branchId });
+  return view.open?.id === turnId && !view.tasks.some(({ child }) => child?.turnId === childTurnId);
+}
+
+/** The branch on which a question was asked: that of a background child, if it is the mirror of one that no call waits for. */
+export async function askerOf(context: Context, ref: BranchRef, interactionId: string): Promise<BranchRef> {
+  const { view } = await context.views.loadForRun(ref);
+  const asked = view.interactions.find(({ id }) => id === interactionId);
+  const child = asked?.turnId === undefined && asked ? mirrorOf(asked) : undefined;
+  return child ? { sessionId: child.sessionId, branchId: child.branchId } : ref;
 }
 
 /** A turn that waits for its children gets on as they do. */

@@ -1,6 +1,6 @@
 // Lookout: the one that looks at a store for all sweepers of this process, whatever the number of its agents and tenants. It owns the
 // rhythm of looks; what a claim means is the sweepers' (sweeper.ts).
-//   Lookout-1. A look costs one list of claims. Each sweeper gets those of its part of the store; one that has none, knew of none and has
+//   Lookout-1. A look costs one list of the claims that end soon; all are listed as often as turns are looked for. Each sweeper gets those of its part of the store; one that has none, knew of none and has
 //       nothing else to do is not called.
 //       Nor does a look for turns without a claim ask for each part: which parts have any is asked once for all.
 //   Lookout-2. A sweeper that is still at work on an earlier look is left out of this one: it holds up nobody.
@@ -9,13 +9,24 @@
 import type { Clock } from "../../base/clock.ts";
 import { partOf, type RunClaim, type Store, spaceOf } from "../../log/index.ts";
 
+/** What a look found in a sweeper's part of the store. */
+export interface Look {
+  readonly claims: readonly RunClaim[];
+  /** Claims whose lease ends later were not asked for. */
+  readonly endsBefore: number;
+  /** Whether there may be open branches. */
+  mayBeOpen(): Promise<boolean>;
+}
+
 /** A sweeper, as a lookout knows it. */
 export interface Looker {
   readonly store: Store;
+  readonly leaseMs: number;
+  readonly scanEveryMs: number;
   /** Whether it wants a look although there is no claim in its part. */
   isDue(now: number): boolean;
-  /** Never rejects. `mayBeOpen` tells whether there may be open branches in its part. */
-  look(claims: readonly RunClaim[], mayBeOpen: () => Promise<boolean>): Promise<void>;
+  /** Never rejects. */
+  look(look: Look): Promise<void>;
   /** Called for the first of several failed looks in a row. */
   onFailure(error: unknown): void;
 }
@@ -54,6 +65,8 @@ class Lookout {
   /** Those at work, and the end of it. */
   readonly #looking = new Map<Looker, Promise<void>>();
   #isFailing = false;
+  /** When all claims were listed. */
+  #allAt = Number.NEGATIVE_INFINITY;
   /** The spaces that had open branches a moment ago. */
   #open: { readonly at: number; readonly spaces: Promise<ReadonlySet<string>> } | undefined;
 
@@ -96,12 +109,14 @@ class Lookout {
 
   async #look(): Promise<void> {
     try {
-      const claims = bySpace(await this.#whole.listRuns());
+      const endsBefore = this.#nextBound();
+      const claims = bySpace(await this.#whole.listRuns(Number.isFinite(endsBefore) ? { endsBefore } : {}));
       const now = this.#rhythm.clock.now();
       for (const [looker, space] of this.#lookers) {
         const own = claims.get(space);
-        if (own || looker.isDue(now)) this.#tell(looker, own ?? []);
+        if (own || looker.isDue(now)) this.#tell(looker, own ?? [], endsBefore);
       }
+      if (!Number.isFinite(endsBefore)) this.#allAt = now;
       this.#isFailing = false;
     } catch (error) {
       // One of them says it: it is the same store for all.
@@ -111,19 +126,33 @@ class Lookout {
     }
   }
 
+  /** Up to when claims have to end for this look to ask for them. */
+  #nextBound(): number {
+    const now = this.#rhythm.clock.now();
+    let [scanEvery, lease] = [Number.POSITIVE_INFINITY, 0];
+    for (const { scanEveryMs, leaseMs } of this.#lookers.keys()) {
+      scanEvery = Math.min(scanEvery, scanEveryMs);
+      lease = Math.max(lease, leaseMs);
+    }
+    const isTimeForAll = now < this.#allAt || now - this.#allAt >= scanEvery;
+    return isTimeForAll ? Number.POSITIVE_INFINITY : now + 2 * lease;
+  }
+
   async #lookAlone(looker: Looker): Promise<void> {
     try {
       const claims = await looker.store.listRuns();
-      if (this.#lookers.has(looker)) this.#tell(looker, claims);
+      if (this.#lookers.has(looker)) this.#tell(looker, claims, Number.POSITIVE_INFINITY);
     } catch {
       // The next look of all finds the same, and says so.
     }
   }
 
   /** Lookout-2. */
-  #tell(looker: Looker, claims: readonly RunClaim[]): void {
+  #tell(looker: Looker, claims: readonly RunClaim[], endsBefore: number): void {
     if (this.#looking.has(looker)) return;
-    const looking = looker.look(claims, () => this.#mayBeOpen(looker)).finally(() => this.#looking.delete(looker));
+    const looking = looker
+      .look({ claims, endsBefore, mayBeOpen: () => this.#mayBeOpen(looker) })
+      .finally(() => this.#looking.delete(looker));
     this.#looking.set(looker, looking);
   }
 

@@ -3,18 +3,20 @@
 //   Sweeper-1. It only offers: the claim of the branch decides who gets a turn, so any number of processes may sweep.
 //   Sweeper-2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
 //       lasts: the last holds whatever the clocks of this process and of the store say.
+//       A claim under which a turn sleeps is offered when its lease is over, and not before.
 //   Sweeper-3. The same claim is offered again a lease later at the earliest.
-//   Sweeper-4. A look takes the claims that all sweepers of the process share (lookout.ts). Turns without a claim are looked for less often, and loaded where something
+//   Sweeper-4. A look takes the claims that all sweepers of the process share (lookout.ts): those that end soon, and all as often as
+//       turns are looked for. Turns without a claim are looked for less often, and loaded where something
 //       happened since. One that waits for an answer is loaded again when its branch has changed or its time is over.
 //   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 //   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
 //       served, and are checked again when there is room: another process may have resumed them.
 
 import { type BranchRecord, type BranchRef, branchKey, isReserved, type RunClaim } from "../../log/index.ts";
-import { isHeld } from "../../sessions/claims.ts";
+import { isAsleep, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
-import { describeOpen, findInterrupted, type InterruptedRun, isGone } from "./find.ts";
-import { type Looker, lookOut } from "./lookout.ts";
+import { describeOpen, findInterrupted, type InterruptedRun, isGone, isReady } from "./find.ts";
+import { type Look, type Looker, lookOut } from "./lookout.ts";
 
 export interface SweeperOptions {
   readonly context: Context;
@@ -29,6 +31,8 @@ export interface SweeperOptions {
   offer(left: InterruptedRun): Promise<unknown> | undefined;
   /** Called for a branch without an open turn on which inputs wait. */
   onQueue(ref: BranchRef): void;
+  /** Called for a branch with background tasks, which may have ended. Never rejects. */
+  onTasks(ref: BranchRef): Promise<void>;
   /** Called for branches that can't be read, and for the first of several failed scans in a row. */
   onError(error: unknown): void;
 }
@@ -75,8 +79,10 @@ export class Sweeper {
     const { context, everyMs, random } = options;
     const looker: Looker = {
       store: context.store,
+      leaseMs: options.leaseMs,
+      scanEveryMs: options.scanEveryMs,
       isDue: (now) => this.#isDue(now),
-      look: (claims, mayBeOpen) => this.#look(claims, mayBeOpen),
+      look: (look) => this.#look(look),
       onFailure: (error) => this.#say(error),
     };
     this.#leave = lookOut(looker, { clock: context.clock, everyMs, random });
@@ -103,9 +109,9 @@ export class Sweeper {
     return this.#claims.size + this.#due.size > 0 || now < this.#lookedAt || now >= this.#scanAt;
   }
 
-  async #look(claims: readonly RunClaim[], mayBeOpen: () => Promise<boolean>): Promise<void> {
+  async #look(look: Look): Promise<void> {
     try {
-      await this.#lookAt(claims, mayBeOpen);
+      await this.#lookAt(look);
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) this.#say(error);
@@ -117,12 +123,12 @@ export class Sweeper {
     if (!this.#over.signal.aborted) this.#options.onError(error);
   }
 
-  async #lookAt(claims: readonly RunClaim[], mayBeOpen: () => Promise<boolean>): Promise<void> {
+  async #lookAt({ claims, endsBefore, mayBeOpen }: Look): Promise<void> {
     const { context, scanEveryMs } = this.#options;
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    for (const claim of this.#left(claims, now)) this.#due.set(branchKey(claim), claim);
+    for (const claim of this.#left(claims, { now, endsBefore })) this.#due.set(branchKey(claim), claim);
     await this.#offerDue();
     if (now < this.#scanAt) return;
     // The first scan is its own: it may be there for a turn that was opened since.
@@ -141,12 +147,13 @@ export class Sweeper {
   }
 
   /** The claims to offer now (Sweeper-2, Sweeper-3). */
-  #left(claims: readonly RunClaim[], now: number): RunClaim[] {
+  #left(claims: readonly RunClaim[], { now, endsBefore }: { now: number; endsBefore: number }): RunClaim[] {
     const { leaseMs, isOwn } = this.#options;
     const before = this.#claims;
-    this.#claims = new Map();
+    // Those that were not asked for are as they were.
+    this.#claims = new Map([...before].filter(([, { expiresAt }]) => expiresAt >= endsBefore));
     return claims.filter((claim) => {
-      if (isReserved(claim.sessionId)) return false;
+      if (isReserved(claim.sessionId) || isAsleep(claim, now)) return false;
       const { epoch, expiresAt, runId } = claim;
       const key = branchKey(claim);
       const last = before.get(key);
@@ -198,7 +205,7 @@ export class Sweeper {
 
   /** Turns that were given back: to wait for an answer that is there by now, or waited for in vain. */
   async #scan(): Promise<readonly InterruptedRun[]> {
-    const { context, onQueue } = this.#options;
+    const { context, onQueue, onTasks } = this.#options;
     const now = context.clock.now();
     const [newest] = (await context.store.listSessions({ limit: 1 })).sessions;
     const onError = (error: unknown) => this.#skip(error);
@@ -212,12 +219,14 @@ export class Sweeper {
       waiting.set(key, known);
       return known.until <= now;
     };
-    const found = await findInterrupted(context, { isWanted, onError, onQueue });
+    const tasksOn: BranchRef[] = [];
+    const found = await findInterrupted(context, { isWanted, onError, onQueue, onTasks: (ref) => tasksOn.push(ref) });
+    for (const ref of tasksOn) await onTasks(ref);
     // Sweeper-5: what a process wrote whose clock is ahead must not hide what others write.
     this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
     for (const left of found) {
       const key = branchKey(left);
-      if (left.waitingFor.length === 0) waiting.delete(key);
+      if (isReady(left, now)) waiting.delete(key);
       else waiting.set(key, { seq: positions.get(key)!, until: firstDeadline(left) });
     }
     this.#waiting = waiting;
@@ -225,7 +234,8 @@ export class Sweeper {
   }
 }
 
-/** When the first of its questions expires; infinite if none does. */
-function firstDeadline({ waitingFor }: InterruptedRun): number {
-  return Math.min(...waitingFor.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
+/** When the first of its questions expires, or when it wakes; infinite if neither happens by itself. */
+function firstDeadline({ waitingFor, asleep }: InterruptedRun): number {
+  const wakes = asleep?.until ?? Number.POSITIVE_INFINITY;
+  return Math.min(wakes, ...waitingFor.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
 }

@@ -15,8 +15,8 @@ import type {
 } from "../../events/index.ts";
 import { type HookContext, StateBag } from "../../middleware/index.ts";
 import { addUsage, tokensOf, type Usage } from "../../models/index.ts";
-import { messageOf } from "../../projection/fold.ts";
 import type { BranchView } from "../../projection/index.ts";
+import { messageOf } from "../../projection/records.ts";
 import { saveCheckpoint } from "../../sessions/checkpoints.ts";
 import type { Context } from "../../sessions/context.ts";
 import type { FileDoor } from "../../sessions/files.ts";
@@ -32,9 +32,11 @@ import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
 import { fileBudget } from "../files/budget.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { FileResolver } from "../files/resolver.ts";
 import { branchFiles } from "../files/source.ts";
 import { tellError } from "../redact-errors.ts";
+import { TurnTasks } from "../tasks/turn-tasks.ts";
 import { keepableTexts } from "./keepable.ts";
 import { OwnEmitter } from "./own-emitter.ts";
 import { Parking } from "./parking.ts";
@@ -60,6 +62,8 @@ export interface ActiveTurnOptions {
   readonly abort: (reason: unknown) => void;
   /** Finds the agents that calls spawn. */
   readonly host: ChildHost;
+  /** Whether code works on the turn, in place of a model. */
+  readonly isCode?: boolean;
   /** The run that this one works for. */
   readonly parent?: ParentRun | undefined;
   /** Told of every child that begins, or is found again. */
@@ -87,6 +91,7 @@ export class ActiveTurn {
   readonly abort: ActiveTurnOptions["abort"];
   readonly host: ChildHost;
   readonly children = new TurnChildren();
+  readonly tasks: TurnTasks;
   /** Whether a question could be answered. */
   readonly isListenedTo: () => boolean;
   readonly onChild: ActiveTurnOptions["onChild"];
@@ -123,6 +128,16 @@ export class ActiveTurn {
   isOver = false;
   /** The turn is left open for another run. */
   isLeft = false;
+  /** What has nothing to do until a time, or until it is woken: a turn that is parked with some of these sleeps as long. */
+  readonly sleepers = new Map<string, number | undefined>();
+  /** Something was written on the branch before the turn fell asleep, so that it wakes at once. */
+  isWoken = false;
+  /** Told of every fact that the log shows from now on. */
+  onFact: ((fact: Fact | UnknownFact) => void) | undefined;
+  /** What the turn consists of so far, where code works on it. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Whether messages can join the turn. */
+  readonly isSteerable: boolean;
   readonly #parent: ParentRun | undefined;
   #hook: HookContext | undefined;
   #isListening = false;
@@ -144,7 +159,10 @@ export class ActiveTurn {
     this.abort = options.abort;
     this.host = options.host;
     this.isListenedTo = options.isListenedTo;
+    this.isSteerable = !options.isCode;
+    this.earlier = options.isCode ? earlier : [];
     this.onChild = options.onChild;
+    this.tasks = new TurnTasks({ context, held, host: options.host.tasks, limit: plan.limits.tasks });
     this.#parent = options.parent;
     this.#parent?.track(() => this.tokens);
     this.#heldUntil = context.clock.now() + plan.leaseMs;
@@ -168,7 +186,7 @@ export class ActiveTurn {
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.files = new FileResolver({
-      source: branchFiles(context, held.ref),
+      source: branchFiles(context, held.ref, { plan: plan.files, signal }),
       plan: plan.files,
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
@@ -216,7 +234,9 @@ export class ActiveTurn {
 
   /** Where files that come into being in this turn are stored. */
   fileDoor(origin: "tool" | "model"): FileDoor {
-    return { context: this.context, ref: this.held.ref, isChecked: false, origin };
+    const { context, held, emitter, plan, signal } = this;
+    const fetching = fetchingOf({ files: plan.files, redact: plan.redact, clock: context.clock, signal, emitter });
+    return { context, ref: held.ref, isChecked: false, origin, ...fetching };
   }
 
   view(): Promise<BranchView> {
@@ -225,6 +245,7 @@ export class ActiveTurn {
 
   /** Whether something waits to steer the turn, as far as this process has seen. */
   get mayBeSteered(): boolean {
+    if (!this.isSteerable) return false;
     const queue = this.context.views.cachedToAppend(this.held.ref)?.view.queue;
     return this.isSteered || queue?.some(({ when }) => when === "steer") === true;
   }
@@ -320,6 +341,7 @@ export class ActiveTurn {
   #see(fact: Fact | UnknownFact): void {
     this.#parent?.see(fact);
     this.children.see(fact);
+    this.tasks.see(fact);
     if (fact.type === "tool.started") {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
@@ -332,6 +354,7 @@ export class ActiveTurn {
     if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));
     this.asking.see(fact);
     if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
+    this.onFact?.(fact);
   }
 
   /** An answer may change what the model is offered: `{ tools: { hide: [...], show: [...] } }`. */

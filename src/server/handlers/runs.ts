@@ -1,5 +1,6 @@
 import type { Agent } from "../../agent/index.ts";
-import { findRoot } from "../../runs/index.ts";
+import { parentOf } from "../../runs/children/port.ts";
+import { askerOf, findRoot } from "../../runs/index.ts";
 import { momentOf, runsBody } from "../../sessions/bodies.ts";
 import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
@@ -72,9 +73,11 @@ export async function respond(
     throw await whyNotOpen(tenant.context, ref, interactionId);
   }
   // A child's turn goes on with the turn that waits for it.
-  const root = await findRoot(tenant.context, ref);
+  const root = await findRoot(tenant.context, await askerOf(tenant.context, ref, interactionId));
   const { uncommittedTurn } = await readBranch(tenant.context, root);
-  const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
+  // That of a child which no call waits for is continued by the agent at the root of its chain.
+  const rootId = parentOf(uncommittedTurn?.metadata)?.rootId ?? uncommittedTurn?.runs.at(-1)?.agentId;
+  const agent = await agentOf(tenant, rootId, asked);
   const by = identity.user === undefined ? {} : { by: identity.user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, clientGraceMs });
   const runId = run && (await tenant.submissions.takenUp(root, run));

@@ -6,6 +6,7 @@
 
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { copyJson, type JsonObject, mergePatch } from "../../base/json.ts";
+import { checkOptions, optionKeys } from "../../base/options.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -69,8 +70,12 @@ export interface MemoryStoreOptions {
   readonly blobs?: Blobs;
 }
 
+const optionNames = optionKeys<MemoryStoreOptions>({ clock: true, segments: true, blobs: true });
+
 /** A store in the memory of this process; its data is lost when the process ends. */
-export function memoryStore({ clock = systemClock, segments = false, blobs }: MemoryStoreOptions = {}): Store {
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions("The options of memoryStore", options, optionNames);
+  const { clock = systemClock, segments = false, blobs } = options;
   return new MemoryStore(clock, segments, blobs);
 }
 

@@ -110,8 +110,8 @@ const appendSql = `WITH asked AS MATERIALIZED (
       head = d.head + d.facts,
       active_at = d.now,
       header = d.patched,
-      open_in = CASE WHEN coalesce(d.patched -> 'turn', d.patched -> 'asks', d.patched -> 'queued') IS NOT NULL
-        THEN d.session_id ELSE b.open_in END,
+      open_in = CASE WHEN coalesce(d.patched -> 'turn', d.patched -> 'asks', d.patched -> 'queued', d.patched -> 'tasks')
+        IS NOT NULL THEN d.session_id ELSE b.open_in END,
       listed = CASE WHEN d.release OR d.given IS NULL THEN b.listed ELSE least(b.listed, (d.at + d.lease_ms) >> 16) END,
       epoch = CASE WHEN d.release THEN NULL ELSE coalesce(d.given, d.epoch) END,
       run_id = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.run_id ELSE d.asked_run END,

@@ -63,7 +63,8 @@ const droppedAtOnce = 1000;
 const dropSql = `WITH free AS MATERIALIZED (
     SELECT no, header FROM bough.branches WHERE no = ANY ($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
   ) UPDATE bough.branches b SET open_in = NULL FROM free
-  WHERE b.no = free.no AND coalesce(free.header -> 'turn', free.header -> 'asks', free.header -> 'queued') IS NULL`;
+  WHERE b.no = free.no
+    AND coalesce(free.header -> 'turn', free.header -> 'asks', free.header -> 'queued', free.header -> 'tasks') IS NULL`;
 
 /** Nothing waits for it, and the next listing tries again. */
 function dropMarks(database: Database, idle: readonly string[]): void {

@@ -37,7 +37,7 @@ export const openLua = `
 local function noteOpen(no)
   local b = key("b", no)
   local isOpen = false
-  for _, name in ipairs({"h:turn", "h:asks", "h:queued"}) do isOpen = isOpen or redis.call("HEXISTS", b, name) == 1 end
+  for _, name in ipairs({"h:turn", "h:asks", "h:queued", "h:tasks"}) do isOpen = isOpen or redis.call("HEXISTS", b, name) == 1 end
   redis.call(isOpen and "SADD" or "SREM", root .. ":open", no)
 end
 `;

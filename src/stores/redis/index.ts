@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import { randomIds } from "../../base/ids.ts";
+import { checkOptions, optionKeys } from "../../base/options.ts";
 import type { Blobs } from "../../log/index.ts";
 import { makeClient, prefixOf, type RedisClient, type RedisSource } from "./client.ts";
 import { Connection } from "./connection.ts";
@@ -44,6 +45,15 @@ export interface RedisOptions {
   blobs?: Blobs;
 }
 
+const optionNames = optionKeys<RedisOptions>({
+  clock: true,
+  prefix: true,
+  pollMs: true,
+  allowEviction: true,
+  onWarning: true,
+  blobs: true,
+});
+
 /** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. 4: the index has spaces. */
 const format = 4;
 
@@ -53,6 +63,7 @@ const format = 4;
  * refused.
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
+  checkOptions("The options of redisStore", options, optionNames);
   const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
   const handle = randomIds.next();
   const client = await makeClient(source);

@@ -1,4 +1,5 @@
-// Open branches: which may have a turn without an end, a question without an answer, or an input without a turn.
+// Open branches: which may have a turn without an end, a question without an answer, an input
+// without a turn, or a background task.
 //
 //   SqliteOpenBranches-1. A branch that is open is marked; not every branch that is marked is open. Who lists them looks at their headers.
 
@@ -69,7 +70,8 @@ export function dropMarks(sql: Connection, numbers: readonly number[]): void {
   for (const no of numbers) {
     sql.run(
       `UPDATE branches SET open_in = NULL WHERE no = ? AND json_extract(header, '$.turn') IS NULL
-        AND json_extract(header, '$.asks') IS NULL AND json_extract(header, '$.queued') IS NULL`,
+        AND json_extract(header, '$.asks') IS NULL AND json_extract(header, '$.queued') IS NULL
+        AND json_extract(header, '$.tasks') IS NULL`,
       no,
     );
   }

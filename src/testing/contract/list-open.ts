@@ -34,6 +34,15 @@ export function listOpenCases(contract: Contract): void {
       expect(await open(store)).toEqual(["s/waiting"]);
     });
 
+    contract.test("so is one whose background tasks go on, until the last of them has ended", async ({ store }) => {
+      const main = await givenSession(store);
+      await patch(store, main, "a", { tasks: 2, turn: "t" });
+      await patch(store, main, "b", { turn: null, tasks: 1 });
+      expect(await open(store)).toEqual(["s/main"]);
+      await patch(store, main, "c", { tasks: null });
+      expect(await open(store)).toEqual([]);
+    });
+
     contract.test("the records are those getBranch gives, however the run slot stands", async ({ store, clock }) => {
       const main = await givenSession(store);
       const fork = await givenFork(store, main, "fork", 0);

@@ -13,8 +13,11 @@ import { makeStore, Subject } from "./kit/subject.mjs";
 /** More passes than any failpoint has in one turn. */
 const endless = 200;
 
-/** Those of compactions and queues are passed by other plays (test/compaction/killed.test.ts, test/runs/queue-killed.test.ts). */
-const ofTurns = failpoints.filter((name) => !/^run\.(compaction|input)\./.test(name));
+/**
+ * Those of compactions, queues and tasks are passed by other plays (test/compaction/killed.test.ts, test/runs/queue-killed.test.ts,
+ * test/children/background-killed.test.ts).
+ */
+const ofTurns = failpoints.filter((name) => !/^run\.(compaction|input|task)\./.test(name));
 const ofRuns = ofTurns.filter((name) => name.startsWith("run."));
 /** Where a store's work on a turn always comes by. */
 const ofStore: Record<string, Failpoint[]> = {
