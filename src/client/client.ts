@@ -7,7 +7,6 @@ import type { JsonObject } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import type { BoughEvent, OwnEventDefinition } from "../events/index.ts";
 import type { BranchDetails, SessionHandle } from "../wire/handle.ts";
-import type { AgentConfig } from "../wire/schemas.ts";
 import type {
   AgentBody,
   AgentSummary,
@@ -15,11 +14,13 @@ import type {
   BranchBody,
   BranchListBody,
   BranchSummary,
+  GraphBody,
   InteractionBody,
   InteractionListBody,
   PermissionBody,
   SessionBody,
   SessionListBody,
+  StoredDefinition,
   TreeBody,
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
@@ -234,19 +235,27 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("GET", path`/agents/${agentId}`);
   }
 
-  /** Stores an agent's definition. */
-  createAgent(agent: {
-    agentId?: string;
-    name?: string;
-    config: AgentConfig;
-    metadata?: JsonObject;
-  }): Promise<AgentBody> {
+  /** Stores the definition of an agent or a graph. */
+  createAgent(
+    agent: { agentId?: string; name?: string; metadata?: JsonObject } & StoredDefinition,
+  ): Promise<AgentBody> {
     return this.#http.json("POST", "/agents", { body: agent });
   }
 
-  /** Replaces a stored agent's configuration. Active runs keep the old one. */
-  updateAgent(agentId: string, agent: { config: AgentConfig }): Promise<AgentBody> {
+  /** Replaces the definition of a stored agent or graph. Active runs keep the old one. */
+  updateAgent(agentId: string, agent: StoredDefinition): Promise<AgentBody> {
     return this.#http.json("PUT", path`/agents/${agentId}`, { body: agent });
+  }
+
+  /** A workflow's graph as JSON; with an execution, its steps as well. */
+  getGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<GraphBody> {
+    return this.#http.json("GET", path`/agents/${agentId}/graph`, { query: { ...execution } });
+  }
+
+  /** A workflow's graph as a Mermaid flowchart; with an execution, with the states of its nodes. */
+  async drawGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<string> {
+    const query = { format: "mermaid", ...execution };
+    return (await this.#http.send("GET", path`/agents/${agentId}/graph`, { query })).text();
   }
 
   /** A page of the server's audit log: who did what, newest first. Needs scope `admin`. */

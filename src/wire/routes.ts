@@ -292,14 +292,18 @@ export const routes = {
     query: queries.page,
   }),
   createAgent: route("POST", "/agents", {
-    summary: "Stores an agent's definition.",
+    summary: "Stores the definition of an agent or a graph.",
     scope: "admin",
     status: 201,
     body: bodies.createAgent,
   }),
   getAgent: route("GET", ofAgent, { summary: "One agent." }),
+  getGraph: route("GET", `${ofAgent}/graph`, {
+    summary: "A workflow's graph, as JSON or as a Mermaid flowchart; of an execution, with the states of its nodes.",
+    query: queries.graph,
+  }),
   updateAgent: route("PUT", ofAgent, {
-    summary: "Replaces a stored agent's configuration.",
+    summary: "Replaces the definition of a stored agent or graph.",
     scope: "admin",
     body: bodies.updateAgent,
   }),

@@ -187,6 +187,9 @@ export const agentConfigSchema = v.strictObject({
   tools: v.optional(v.pipe(v.array(v.pipe(text(128), v.minLength(1))), v.maxLength(128))),
 });
 
+/** What is stored: an agent, or a graph. The server refuses both at once, and neither. */
+const definition = { config: v.optional(agentConfigSchema), graph: v.optional(object) };
+
 /** What to compact and how; strategies are the server's. */
 const compactSchema = v.strictObject({
   keep: v.optional(v.strictObject({ turns: v.optional(count), tokens: v.optional(count) })),
@@ -251,10 +254,10 @@ export const bodies = {
   createAgent: v.strictObject({
     agentId: v.optional(idSchema),
     name: v.optional(text(1024)),
-    config: agentConfigSchema,
+    ...definition,
     metadata,
   }),
-  updateAgent: v.strictObject({ config: agentConfigSchema }),
+  updateAgent: v.strictObject(definition),
   editInput: v.strictObject(editInputFields),
   empty: v.strictObject({}),
 };
@@ -282,6 +285,11 @@ export const queries = {
   changes: v.strictObject({ after: v.optional(v.pipe(text(256), v.minLength(1))) }),
   state: v.strictObject({ last: pageSize, before: v.optional(idSchema) }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
+  graph: v.strictObject({
+    format: v.optional(v.picklist(["json", "mermaid"])),
+    sessionId: v.optional(idSchema),
+    branchId: v.optional(idSchema),
+  }),
   interactions: v.strictObject({
     sessionId: v.optional(idSchema),
     kind: v.optional(v.picklist(interactionKinds)),

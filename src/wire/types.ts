@@ -223,6 +223,8 @@ export interface AgentSummary {
   readonly name?: string;
   /** "code": defined by the server's program; "stored": created over HTTP. */
   readonly source: "code" | "stored";
+  /** Present for workflows: their runs are executions. */
+  readonly kind?: "workflow";
   readonly createdAt?: number;
   readonly updatedAt?: number;
   readonly metadata?: JsonObject;
@@ -231,6 +233,24 @@ export interface AgentSummary {
 export interface AgentBody extends AgentSummary {
   /** The configuration of a stored agent. */
   readonly config?: AgentConfig;
+  /** The definition of a stored graph. */
+  readonly graph?: JsonObject;
+}
+
+/** What is stored for an agent: its configuration, or a graph. */
+export type StoredDefinition =
+  | { readonly config: AgentConfig; readonly graph?: undefined }
+  | { readonly config?: undefined; readonly graph: JsonObject };
+
+/** The graph of a workflow, and the steps of the execution that was asked for. */
+export interface GraphBody {
+  /** Absent for a workflow that is code. */
+  readonly graph?: JsonObject;
+  readonly steps?: readonly {
+    readonly key: string;
+    readonly kind?: string;
+    readonly status: "started" | "returned" | "failed" | "skipped";
+  }[];
 }
 
 /** One request to the server and its outcome. */

@@ -48,6 +48,7 @@ const agentFields = {
   promptCaching: v.optional(v.boolean("must be true or false")),
   compaction: any,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: any,
   leaseMs: v.optional(v.number("must be a number of milliseconds")),
