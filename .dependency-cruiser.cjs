@@ -62,6 +62,15 @@ const browserSafe = {
   to: { path: builtins, reachable: true },
 };
 
+const studio = {
+  name: "doors-of-studio",
+  comment:
+    "Studio is a client like any other: it imports the client, the hook, the projection and the events, at their doors.",
+  severity: "error",
+  from: { path: "^studio/" },
+  to: { path: "^src/", pathNot: ["^src/(client|react|projection|events)/index\\.ts$", "^src/events/parts\\.ts$"] },
+};
+
 const manners = [
   {
     name: "no-cycles",
@@ -94,7 +103,7 @@ const manners = [
 ];
 
 module.exports = {
-  forbidden: [...rooms.flatMap(doorsOf), ...unknownRooms(), browserSafe, ...manners],
+  forbidden: [...rooms.flatMap(doorsOf), ...unknownRooms(), browserSafe, studio, ...manners],
   options: {
     tsPreCompilationDeps: true,
     doNotFollow: { path: "node_modules" },

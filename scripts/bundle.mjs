@@ -67,6 +67,8 @@ mkdirSync(dist, { recursive: true });
 const made = new Set(output.map(({ fileName }) => fileName));
 const sources = new Set(filesBelow(join(root, "src")).map((file) => file.replace(/\.tsx?$/, ".d.ts")));
 for (const file of filesBelow(dist)) {
+  // scripts/studio.mjs clears its own.
+  if (file.startsWith("studio/")) continue;
   const isOurs = file.endsWith(".d.ts") ? sources.has(file) : made.has(file);
   if (!isOurs) rmSync(join(dist, file));
 }

@@ -10,14 +10,14 @@ const levels = {
   7: ["agent"],
   6: ["runs"],
   5: ["sessions", "middleware", "scripted"],
-  4: ["models", "tools", "live", "content", "stores/*"],
+  4: ["models", "tools", "live", "content", "stores/*", "blobs/*"],
   3: ["log", "projection", "wire"],
   2: ["events"],
   1: ["base"],
 };
 
 /** Lower rooms that stay shut all the same. A store keeps opaque payloads, so it can't be allowed to know the events. */
-const shut = { "stores/*": ["events"] };
+const shut = { "stores/*": ["events"], "blobs/*": ["events"] };
 
 /** What runs in a browser, with everything it reaches. */
 const browserRooms = ["events", "projection", "wire", "client", "react"];
@@ -27,7 +27,7 @@ const impureFrom = 7;
 
 /** Files below that level which are the implementation of a port. */
 const portFiles = ["src/base/clock.ts", "src/base/ids.ts"];
-const portRooms = ["stores/*"];
+const portRooms = ["stores/*", "blobs/*"];
 
 /** Rooms that are no subpath of the package: what users need of them is exported by the root. */
 const privateRooms = [
@@ -41,7 +41,6 @@ const privateRooms = [
   "content",
   "sessions",
   "runs",
-  "workflows",
   "agent",
   "chat",
   "stores/namespaced",

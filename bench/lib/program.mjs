@@ -37,7 +37,7 @@ export async function start({ readOptions, help, main }) {
 }
 
 /** Measures what was asked for, each in a process of its own, and prints and writes what came out. */
-export async function measure(measurements, options, { context = {}, about = {} } = {}) {
+export async function measure(measurements, options, { context = {}, about = {}, folder = "" } = {}) {
   const dir = newDirectory(options.dir);
   const machine = {
     node: process.version,
@@ -52,7 +52,7 @@ export async function measure(measurements, options, { context = {}, about = {} 
 
   const groups = [];
   for (const name of Object.keys(measurements).filter((each) => options.only.includes(each))) {
-    const rows = await runMeasurement(name, { dir, quick: options.quick, ...context }, (text) =>
+    const rows = await runMeasurement(folder + name, { dir, quick: options.quick, ...context }, (text) =>
       progress(`${name}: ${text}`),
     );
     groups.push({ name, title: measurements[name], rows });

@@ -8,8 +8,8 @@ import { openSessions } from "bough";
 const factories = {
   memory: async () => (await import("bough/stores/memory")).memoryStore(),
   file: async (place) => (await import("bough/stores/file")).fileStore(place),
-  sqlite: async (place) => (await import("bough/stores/sqlite")).sqliteStore(join(place, "bough.db")),
-  postgres: async (url) => (await import("bough/stores/postgres")).postgresStore(url),
+  sqlite: async (place, options) => (await import("bough/stores/sqlite")).sqliteStore(join(place, "bough.db"), options),
+  postgres: async (url, options) => (await import("bough/stores/postgres")).postgresStore(url, options),
   redis: async (url) => (await import("bough/stores/redis")).redisStore(url),
 };
 
@@ -22,8 +22,8 @@ export function newPlace(dir, name) {
   return mkdtemp(join(dir, `${name}-`));
 }
 
-export async function openStoreAt(kind, place) {
-  return factories[kind](place);
+export async function openStoreAt(kind, place, options) {
+  return factories[kind](place, options);
 }
 
 export async function openAt(kind, place) {

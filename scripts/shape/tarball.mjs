@@ -15,6 +15,8 @@ export function pack(folder, into) {
 }
 
 const built = /^dist\/.+\.(js|js\.map|d\.ts)$/;
+/** Studio, as scripts/studio.mjs makes it: a page, and files with a hash in their names. */
+const studio = /^dist\/studio\/(index\.html|assets\/[\w-]+\.(js|css|svg|woff2))(\.br|\.gz)?$/;
 const papers = ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"];
 const testLike = /(^|\/)(tests?|testing|__tests__|fixtures|mocks?|golden)\/|\.(test|spec|bench)\./;
 
@@ -22,7 +24,7 @@ function problemOf(file) {
   if (/\.test\.|\.spec\./.test(file)) return `${file} is a test.`;
   if (testLike.test(file) && !file.startsWith("dist/testing/")) return `${file} is test code outside dist/testing/.`;
   if (/\.tsx?$/.test(file) && !file.endsWith(".d.ts")) return `${file} is a source; only what is built is published.`;
-  if (!papers.includes(file) && !built.test(file))
+  if (!papers.includes(file) && !built.test(file) && !studio.test(file))
     return `${file} has no business in the package; exclude it in "files".`;
 }
 

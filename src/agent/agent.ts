@@ -18,6 +18,7 @@ import {
   type InterruptOutcome,
   type InterruptRequest,
   interruptRun,
+  isReady,
   type OutputChoice,
   type OutputOf,
   type Run,
@@ -43,15 +44,16 @@ import {
 } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
 import { changeSessionState, sessionState } from "../sessions/session-state.ts";
+import { type Signal, sendSignal } from "../sessions/signals.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { adopt } from "./adopting.ts";
-import { checkAgentOptions, checkCall, checkRunOptions } from "./check-options.ts";
+import { checkAgentOptions, checkCall, checkRunOptions, checkSubmitOptions, refuseMore } from "./check-options.ts";
 import { ChildAgents } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
 import { checkHandoffs, handedAgents } from "./handoffs.ts";
 import { checkFrames, ruleOf } from "./kin.ts";
-import { Launcher } from "./launcher.ts";
+import { Launcher, type Program } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
 import { presentPage, subscribeOwn } from "./own-events.ts";
 import { checkOptions, toolSets } from "./plan.ts";
@@ -111,9 +113,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   /** Use `createAgent`, or `agentOn` for an agent that shares its store's context with others. */
-  constructor(options: AgentOptions<RunContext>, shared?: Context) {
-    checkOptions(options);
+  constructor(options: AgentOptions<RunContext>, shared?: Context, program?: Program) {
     checkAgentOptions(options);
+    checkOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
     checkHandoffs(options.handoffs, startableOf);
     const { id, name } = options;
@@ -150,7 +152,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       tasks: this.#keeper,
     });
     const finder = { startable: startableOf, resolve, self: () => startableOf(this)! };
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, finder });
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, finder, program });
     const launcher = this.#launcher;
     this.#taker = new QueueTaker({
       context,
@@ -214,7 +216,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     options: RunOptions<Output, RunContext> & { output: Output },
   ): Run<OutputOf<Output>, Event>;
   run(input?: RunInput, options?: RunOptions<OutputChoice, RunContext> | string): Run<unknown, Event>;
-  run(input?: RunInput, options: RunOptions | string = {}): Run<never, Event> {
+  run(input?: RunInput, options: RunOptions | string = {}, ...more: unknown[]): Run<never, Event> {
+    refuseMore("run", more);
     const asked = typeof options === "string" ? { sessionId: options } : options;
     return this.#launcher.launch(input, asked) as Run<never, never>;
   }
@@ -223,8 +226,12 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * Sends an input to a branch without waiting for the answer. While a turn is open there, `ifActive` decides: the input is
    * refused, waits in the queue, steers the turn, or takes its place.
    */
-  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted> {
-    return this.#submitter.submit(input, typeof options === "string" ? { sessionId: options } : options);
+  submit(input: RunInput | undefined, options: InputOptions<OutputChoice, RunContext> | string): Promise<Submitted>;
+  async submit(input: RunInput | undefined, options: InputOptions | string, ...more: unknown[]): Promise<Submitted> {
+    refuseMore("submit", more);
+    const asked = typeof options === "string" ? { sessionId: options } : options;
+    checkSubmitOptions(asked);
+    return this.#submitter.submit(input, asked);
   }
 
   /** Queues an input for this agent, or for the one that `agentId` names. */
@@ -268,10 +275,26 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     const asked = await resolveBranch(this.#context, scope);
     const of = await askerOf(this.#context, asked, interactionId);
     await this.answer(asked, interactionId, answer, by === undefined ? {} : { by });
+    return this.#goOn(of, options);
+  }
+
+  /**
+   * Tells an execution something by name; a step of its workflow waits for it, or will. If it sleeps, this resumes it and
+   * returns the run. The same `id` again changes nothing.
+   */
+  async signal(scope: Scope, signal: Signal, options: RunOptions = {}): Promise<Run | undefined> {
+    checkRunOptions(options);
+    const ref = await resolveBranch(this.#context, scope);
+    await sendSignal(this.#context, ref, signal);
+    return this.#goOn(ref, options);
+  }
+
+  /** Resumes a turn that something has happened to, if it can go on now and no run has it. */
+  async #goOn(asked: BranchRef, options: RunOptions): Promise<Run | undefined> {
     // A child's turn goes on with the turn that waits for it.
-    const ref = await findRoot(this.#context, of);
+    const ref = await findRoot(this.#context, asked);
     const left = await findLeft(this.#context, ref);
-    if (!left || left.waitingFor.length > 0) return undefined;
+    if (!left || !isReady(left, this.#context.clock.now())) return undefined;
     if (this.#isOrphan(left)) return this.#adopt(left, { ...options, ...ref });
     const missing = missingFrom(this.#options, left, options);
     if (missing.length === 0) return this.#launcher.launch(undefined, { ...options, ...ref });
@@ -428,7 +451,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
    * them at once. Then cancels background work and closes tool sources and the store. A run that waits for an answer is
    * handed over immediately.
    */
-  override async close({ drainMs = 0 }: { drainMs?: number } = {}): Promise<void> {
+  override async close(options: { drainMs?: number } = {}): Promise<void> {
+    checkCall("close", options);
+    const { drainMs = 0 } = options;
     await this.#recovering.stop();
     const stopped = this.#taker.stop();
     this.#leaving.abort();

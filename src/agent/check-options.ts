@@ -4,6 +4,8 @@ import { BoughError } from "../base/errors.ts";
 import {
   anything,
   checkOptions,
+  checkSpelling,
+  checkValues,
   flag,
   fn,
   isObject,
@@ -18,6 +20,7 @@ import {
   whole,
 } from "../base/options.ts";
 import type { RunIdentity } from "../events/index.ts";
+import type { Middleware } from "../middleware/index.ts";
 import type { ModelSettings, RetryPolicy } from "../models/index.ts";
 import { agentCompaction, checkCompaction, runCompaction } from "../runs/compaction/options.ts";
 import type { Durable, InterruptRequest, Limits, RunConfig, RunOptions, Tightening } from "../runs/index.ts";
@@ -28,6 +31,26 @@ const middleware: OptionCheck = {
   fits: (value) => Array.isArray(value) && value.every((each) => isObject(each) && typeof each.name === "string"),
   wanted: "a list of middleware, each an object with a name",
 };
+const middlewareTable = optionTable<Middleware>({
+  name: text,
+  state: {
+    fits: (value) => Array.isArray(value) && value.every((each) => isObject(each) && typeof each.key === "string"),
+    wanted: "a list of state made by defineState",
+  },
+  tools: object,
+  beforeTurn: fn,
+  afterTurn: fn,
+  beforeIteration: fn,
+  afterIteration: fn,
+  wrapModelCall: fn,
+  beforeTools: fn,
+  afterTools: fn,
+  beforeToolCall: fn,
+  wrapToolCall: fn,
+  afterToolCall: fn,
+  onError: fn,
+  beforeFork: fn,
+});
 const toolSet: OptionCheck = { fits: isObject, wanted: "an object of tools by name" };
 const toolSets: OptionCheck = {
   fits: (value) => isObject(value) || (Array.isArray(value) && value.every(isObject)),
@@ -94,7 +117,7 @@ export const ownEventList: OptionCheck = {
 };
 
 const agentTable = optionTable<AgentOptions>({
-  id: text,
+  id: { fits: (value) => typeof value === "string" && value !== "", wanted: "a non-empty string" },
   name: text,
   model,
   models: {
@@ -119,12 +142,13 @@ const agentTable = optionTable<AgentOptions>({
   promptCaching: flag,
   compaction: agentCompaction,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
   leaseMs: anything,
   redact: {
     fits: (value) => value === false || typeof value === "function",
-    wanted: "a function from text to text, or false",
+    wanted: "a function from string to string, or false",
   },
   cacheBytes: number,
   logger: { fits: (value) => typeof Object(value).warn === "function", wanted: "an object with a function warn" },
@@ -178,7 +202,17 @@ export function checkAgentOptions(options: AgentOptions): void {
   if (permissions) checkOptions(whose, permissions, permissionTable, "permissions.");
   if (retry) checkOptions(whose, retry, retryTable, "retry.");
   if (isObject(durable)) checkOptions(whose, durable, durableTable, "durable.");
+  checkMiddleware(options.middleware);
   checkCompaction(whose, options.compaction, "compaction.");
+}
+
+/** A middleware may be an object of a class with members of its own, so only misspelt hooks are refused among its keys. */
+function checkMiddleware(list: readonly Middleware[] = []): void {
+  for (const each of list) {
+    const whose = `The middleware "${each.name}"`;
+    checkSpelling(whose, each, middlewareTable);
+    checkValues(whose, each, middlewareTable);
+  }
 }
 
 /** Refuses invalid options of a run (`invalid_argument`). */
@@ -188,6 +222,7 @@ export function checkRunOptions(options: RunOptions): void {
   const { config, branch: held, sessionId, branchId } = options;
   if (config) {
     checkOptions(whose, config, configTable, "config.");
+    checkMiddleware(config.middleware);
     checkCompaction(whose, config.compaction, "config.compaction.");
     if (config.limits) checkOptions(whose, config.limits, limitsTable, "config.limits.");
     if (config.tighten) checkOptions(whose, config.tighten, tightenTable, "config.tighten.");
@@ -216,16 +251,41 @@ const keepRecoveringTable = optionTable<KeepRecoveringOptions>({
   scanEveryMs: period,
   parallelRuns: anything,
 });
+const closeTable = optionTable<{ drainMs?: number }>({ drainMs: period });
 const interruptTable = optionTable<InterruptRequest>({ runId: text, reason: text });
+const submitTable = optionTable<{ ifActive?: string; inputId?: string }>({
+  ifActive: oneOf("reject", "queue", "steer", "interrupt"),
+  inputId: text,
+});
 
-/** Refuses invalid options of `recover`, `keepRecovering` and `interrupt` (`invalid_argument`). */
+/** Refuses invalid options of an input that is not waited for (`invalid_argument`). */
+export function checkSubmitOptions(options: object): void {
+  if (!isObject(options)) throw new BoughError("invalid_argument", "The options of submit must be an object.");
+  const { ifActive, inputId, ...run } = options as Record<string, unknown>;
+  checkOptions("The options of submit", { ifActive, inputId }, submitTable);
+  checkRunOptions(run);
+}
+
+/** Refuses invalid options of `recover`, `keepRecovering`, `interrupt` and `close` (`invalid_argument`). */
 export function checkCall(name: keyof typeof callTables, options: unknown): void {
   checkOptions(`The options of ${name}`, options, callTables[name]);
   const { run } = options as RecoveryOptions;
-  if (run && name !== "interrupt") checkRunOptions(run);
+  if (run) checkRunOptions(run);
 }
 
-const callTables = { recover: recoverTable, keepRecovering: keepRecoveringTable, interrupt: interruptTable };
+const callTables = {
+  recover: recoverTable,
+  keepRecovering: keepRecoveringTable,
+  interrupt: interruptTable,
+  close: closeTable,
+};
+
+/** `run` and `submit` take the scope among their options, other methods before them: JavaScript would drop the options. */
+export function refuseMore(method: string, more: readonly unknown[]): void {
+  if (more.every((each) => each === undefined)) return;
+  const sentence = `${method} takes an input and options. Put the session into the options: { sessionId, … }.`;
+  throw new BoughError("invalid_argument", sentence);
+}
 
 /** Whether it can be listened to: what is none is refused with the other options. */
 export function isSignal(value: unknown): value is AbortSignal {

@@ -28,6 +28,7 @@ export function compactorOf(agent: CompactingAgent): Compactor {
   return {
     strategy: compaction.strategy,
     keep: compaction.keep,
+    retention: compaction.retention,
     onFork: compaction.onFork,
     async asker(ref, view) {
       const { model, tools, instructions } = await frameOf(agent);
@@ -36,7 +37,7 @@ export function compactorOf(agent: CompactingAgent): Compactor {
       const caching = settings.promptCaching && { promptCaching: { key: ref.sessionId } };
       const request = () => ({ model, prompt, tools, settings: options.settings ?? {}, ...caching });
       // No run is there to tell of a file that can't be sent; the summary is made with its note.
-      const files = new FileResolver({ source: branchFiles(context, ref), plan, onFail: () => {} });
+      const files = new FileResolver({ source: branchFiles(context, ref, { plan }), plan, onFail: () => {} });
       const resolve = (asked: ModelRequest) => files.resolve(asked);
       return (signal) => askerOf({ plan: settings, compaction, signal, request, resolve });
     },

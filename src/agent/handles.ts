@@ -3,6 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
+import { anything, checkOptions, type OptionCheck, object, optionTable, text, whole } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, OwnEventTable } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -46,13 +47,16 @@ import {
   type Input,
   type InputAnswer,
   queuedInputBody,
+  type RedoRequest,
   type RevertPoint,
+  redoOnFork,
   regenerateTurn,
   type SessionHandle,
   type SubmittedRun,
   undoTurn,
 } from "../wire/index.ts";
 import { localContent } from "./content-handle.ts";
+import { LocalRun, takenUp } from "./local-run.ts";
 import type { IfActive, InputOptions, Submitted } from "./submitter.ts";
 import { watchBranch } from "./watch-branch.ts";
 
@@ -74,6 +78,12 @@ export interface HandleSource {
   /** The event types that the program defined. */
   readonly events: OwnEventTable;
 }
+
+const count: OptionCheck = { fits: (value) => Number.isInteger(value) && Number(value) >= 1, wanted: "an integer ≥ 1" };
+const stateTable = optionTable<{ last?: number }>({ last: count });
+const messagesTable = optionTable<{ last?: number; before?: string }>({ last: count, before: text });
+const watchTable = optionTable<{ after?: number; signal?: AbortSignal }>({ after: whole, signal: anything });
+const sessionPatchTable = optionTable<{ metadata: JsonObject }>({ metadata: object });
 
 /** How many messages a page has unless `last` says otherwise, the same as over HTTP. */
 const defaultLast = 200;
@@ -154,11 +164,15 @@ export class LocalBranch implements BranchHandle {
     await this.#agent.deleteBranch(this.scope, options);
   }
 
-  async state({ last = defaultLast }: { last?: number } = {}) {
+  async state(options: { last?: number } = {}) {
+    checkOptions("The options of state", options, stateTable);
+    const { last = defaultLast } = options;
     return stateBody(await momentOf(this.#context, this.scope), last);
   }
 
-  async messages({ last = defaultLast, before }: { last?: number; before?: string } = {}) {
+  async messages(options: { last?: number; before?: string } = {}) {
+    checkOptions("The options of messages", options, messagesTable);
+    const { last = defaultLast, before } = options;
     const branch = await readBranch(this.#context, this.scope);
     return messagesBody(messagesBefore(this.scope, branch, before), last);
   }
@@ -168,6 +182,7 @@ export class LocalBranch implements BranchHandle {
   }
 
   watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent, void> {
+    checkOptions("The options of watch", options, watchTable);
     const subscribe = (handler: (event: BoughEvent) => Promise<void>) => this.#agent.subscribe("*", handler);
     const present = (event: BoughEvent) => presentOwn(this.#source.events, event);
     return watchBranch({ context: this.#context, ref: this.scope, subscribe, present }, options);
@@ -187,6 +202,10 @@ export class LocalBranch implements BranchHandle {
 
   undo() {
     return undoTurn(this);
+  }
+
+  redo(request?: RedoRequest): Promise<BranchHandle> {
+    return redoOnFork(this, request);
   }
 
   async revert(point: RevertPoint) {
@@ -285,46 +304,6 @@ export class LocalBranch implements BranchHandle {
   }
 }
 
-/** A run of this process as a handle gives it. */
-class LocalRun implements BranchRun {
-  readonly #run: Run;
-
-  constructor(run: Run) {
-    this.#run = run;
-  }
-
-  get result(): BranchRun["result"] {
-    return this.#run.result as BranchRun["result"];
-  }
-
-  get textStream(): AsyncIterable<string> {
-    return textDeltas(this.#run);
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<BoughEvent, undefined> {
-    return this.#run[Symbol.asyncIterator]();
-  }
-
-  text(): Promise<string> {
-    return this.#run.text();
-  }
-
-  interrupt(reason?: string): Promise<void> {
-    return this.#run.interrupt(reason);
-  }
-
-  respond(interactionId: string, answer: InteractionAnswer): Promise<void> {
-    return this.#run.respond(interactionId, answer as unknown as JsonObject);
-  }
-}
-
-async function* textDeltas(run: Run): AsyncGenerator<string> {
-  for await (const event of run) if (event.type === "text-delta") yield event.text;
-  const { status, error, reason } = await run.result;
-  if (error) throw error;
-  if (status !== "completed") throw new BoughError("aborted", `The run was ${status}: ${reason}.`);
-}
-
 export class LocalSession implements SessionHandle {
   readonly id: string;
   readonly #source: HandleSource;
@@ -341,8 +320,9 @@ export class LocalSession implements SessionHandle {
     return sessionBody(await this.#agent.getSession(this.id));
   }
 
-  async update({ metadata }: { readonly metadata: JsonObject }) {
-    return sessionBody(await this.#agent.updateSession(this.id, { metadata }));
+  async update(patch: { readonly metadata: JsonObject }) {
+    checkOptions("The patch of update", patch, sessionPatchTable);
+    return sessionBody(await this.#agent.updateSession(this.id, patch));
   }
 
   delete(): Promise<void> {
@@ -378,22 +358,5 @@ export class LocalSession implements SessionHandle {
 
   revokePermission(revoked: { readonly agentId?: string; readonly tool: string }): Promise<number> {
     return this.#agent.revokePermission(this.id, revoked);
-  }
-}
-
-/** Resolves when the run has its branch and its input is durable; throws whatever kept it from that. */
-async function begun(run: Run): Promise<void> {
-  for await (const event of run) if (event.type === "run-start") break;
-}
-
-/** The run that goes on with a turn: this one, or one that was faster. */
-async function takenUp(run: Run): Promise<string | undefined> {
-  try {
-    await begun(run);
-    return run.runId;
-  } catch (error) {
-    if (BoughError.is(error, "run_active")) return String(error.data.runId);
-    if (BoughError.is(error, "nothing_to_resume") || BoughError.is(error, "epoch_stale")) return undefined;
-    throw error;
   }
 }

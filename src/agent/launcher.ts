@@ -6,10 +6,11 @@
 import { allowListeners, untilAborted, withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { BranchRef } from "../log/store.ts";
 import { type ChildHost, type ParentRun, type PromptFrame, parentOf, stampBelow } from "../runs/children/port.ts";
 import { notBegun } from "../runs/endings.ts";
-import type { Execution } from "../runs/execute.ts";
+import type { Execution, TurnLoop } from "../runs/execute.ts";
 import {
   type AgentSettings,
   execute,
@@ -52,6 +53,13 @@ interface Launch extends LaunchOptions {
   readonly options: RunOptions;
 }
 
+/** Code that works on an agent's turns, in place of the loop of model and tools. */
+export interface Program {
+  readonly loop: TurnLoop;
+  /** What every turn that begins has in its metadata. */
+  stamp(runId: string): JsonObject;
+}
+
 export interface LauncherOptions {
   readonly options: AgentOptions;
   readonly context: Context;
@@ -62,6 +70,7 @@ export interface LauncherOptions {
   readonly onQueue: (ref: BranchRef) => void;
   /** Finds the agents that turns are handed over to. */
   readonly finder: HandoffFinder & { self(): Startable };
+  readonly program?: Program | undefined;
   warn(...words: unknown[]): void;
 }
 
@@ -73,13 +82,14 @@ export class Launcher implements AgentLauncher {
   readonly #warn: LauncherOptions["warn"];
   readonly #host: ChildHost;
   readonly #onQueue: LauncherOptions["onQueue"];
+  readonly #program: Program | undefined;
   /** Runs that are not over, and where they take place. */
   readonly #active = new Map<string, { run: Run; place: Promise<Place> }>();
   #isClosed = false;
   #base: AgentBase | undefined;
   #preparing: Promise<AgentBase> | undefined;
 
-  constructor({ options, context, settings, warn, host, onQueue, finder }: LauncherOptions) {
+  constructor({ options, context, settings, warn, host, onQueue, finder, program }: LauncherOptions) {
     this.#lent = { finder };
     this.#options = options;
     this.#context = context;
@@ -87,6 +97,7 @@ export class Launcher implements AgentLauncher {
     this.#warn = warn;
     this.#host = host;
     this.#onQueue = onQueue;
+    this.#program = program;
   }
 
   launch(input: RunInput | undefined, options: RunOptions, given: LaunchOptions = {}): Run {
@@ -184,9 +195,11 @@ export class Launcher implements AgentLauncher {
     const planFor: Execution["planFor"] = (kept, path = []) => {
       const own = parent ? settings : settingsOf(settings, kept);
       const agent = { options: this.#options, settings: own, base };
+      // Code that asks people leaves the turn to whoever has the answer.
+      const otherwise = fallback ?? (this.#program && "park");
       const plan = this.#options.handoffs
-        ? this.#planAlong(agent, options, { kept, fallback, path })
-        : planRun(agent, options, { kept, fallback });
+        ? this.#planAlong(agent, options, { kept, fallback: otherwise, path })
+        : planRun(agent, options, { kept, fallback: otherwise });
       return launch.frame ? plan.then((each) => framed(each, launch.frame!)) : plan;
     };
     const messages = input === undefined ? undefined : messagesOf(input);
@@ -195,7 +208,9 @@ export class Launcher implements AgentLauncher {
     const onQueue = context === this.#context ? this.#onQueue : undefined;
     const work = { context, settings, planFor, ref, input: messages, takes, control, parent, opening, host, onQueue };
     const ownOnly = options.events === "own";
-    const result = await execute({ ...work, ownOnly });
+    const program = this.#program;
+    const code = program && { loop: program.loop, stamp: program.stamp(control.runId) };
+    const result = await execute({ ...work, ownOnly, ...code });
     return result as RunResult<never>;
   }
 

@@ -8,6 +8,7 @@ import type { Store } from "../log/store.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
 import type { AudioOptions, CompactionOptions, ContentOptions, Durable, Limits } from "../runs/index.ts";
+import type { ContentLimits } from "../sessions/index.ts";
 import type { SpawnableAgent, ToolSet, ToolSource } from "../tools/index.ts";
 import type { Handoffs } from "./startable.ts";
 
@@ -81,6 +82,8 @@ export interface AgentOptions<
   readonly compaction?: boolean | CompactionOptions;
   /** How files are sent to models. */
   readonly content?: ContentOptions;
+  /** How much content may be stored (default: 100 MB for a file, no other limit). */
+  readonly contentLimits?: Partial<ContentLimits>;
   /** How the agent listens and speaks. */
   readonly audio?: AudioOptions;
   /** Whether to record OpenTelemetry spans (default true, if `@opentelemetry/api` has a provider), and whether with message texts. */

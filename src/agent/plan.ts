@@ -244,11 +244,11 @@ function isList(tools: NonNullable<AgentOptions["tools"]>): tools is readonly (T
 /** A limit of zero tools would let a batch wait for ever. */
 export function checkLimits(limits: Limits): Limits {
   for (const name of ["iterations", "parallelTools", "calls"] as const) {
-    if (!Number.isInteger(limits[name]) || limits[name] < 1) throw badOption(`limits.${name} is a count from 1 on.`);
+    if (!Number.isInteger(limits[name]) || limits[name] < 1) throw badOption(`limits.${name} must be an integer ≥ 1.`);
   }
   for (const name of ["answerMs", "turnMs"] as const) {
     const ms = limits[name];
-    if (ms !== undefined && !(ms > 0)) throw badOption(`limits.${name} is a number of milliseconds.`);
+    if (ms !== undefined && !(ms > 0)) throw badOption(`limits.${name} must be a number of milliseconds above 0.`);
   }
   const { tokens, maxDepth } = limits;
   if (tokens !== undefined && !(tokens > 0)) throw badOption("limits.tokens must be a number above 0.");
@@ -261,18 +261,16 @@ function badOption(sentence: string): BoughError {
   return new BoughError("invalid_argument", sentence);
 }
 
-export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable, redact }: AgentOptions): void {
+export function checkOptions({ model, store, leaseMs = 1, retry = {}, durable }: AgentOptions): void {
   if (model === undefined || model === null) {
     throw badOption('An agent needs a model: an AI SDK model object or "provider/model".');
   }
   if (store !== undefined && typeof store !== "string" && typeof store !== "object") {
-    throw badOption("store is a store object, a directory, or a URL.");
+    throw badOption("store must be a store object, a directory or a URL.");
   }
-  if (!(leaseMs > 0)) throw badOption("leaseMs is a number of milliseconds.");
-  if ("attempts" in retry && !(Number(retry.attempts) >= 1)) throw badOption("retry.attempts is a count from 1 on.");
-  if (redact !== undefined && redact !== false && typeof redact !== "function") {
-    throw badOption("redact is a function from a text to a text, or false.");
-  }
+  if (!(leaseMs > 0)) throw badOption("leaseMs must be a number of milliseconds above 0.");
+  if ("attempts" in retry && !(typeof retry.attempts === "number" && retry.attempts >= 1))
+    throw badOption("retry.attempts must be a number ≥ 1.");
   if (durable !== undefined) checkDurable(durable);
 }
 
@@ -282,8 +280,8 @@ const frequencies: readonly unknown[] = ["per-turn", "per-iteration", "manual"];
 function checkDurable(durable: Durable): void {
   const { checkpoints = "per-turn", retention = latestOnly() } = Object(durable) as Durable;
   if (typeof durable !== "object" || !frequencies.includes(checkpoints)) {
-    throw badOption(`durable.checkpoints is one of: ${frequencies.join(", ")}.`);
+    throw badOption(`durable.checkpoints must be one of ${frequencies.map((each) => `"${each}"`).join(", ")}.`);
   }
   if (typeof retention !== "object")
-    throw badOption("durable.retention is made by latestOnly(), lastN(n) and the like.");
+    throw badOption("durable.retention must be made by latestOnly(), lastN(n), fullHistory() or timeBased(ms).");
 }

@@ -4,7 +4,7 @@
 import { BoughError } from "../base/errors.ts";
 import { liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import { type AgentSettings, type InterruptedRun, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
+import { type AgentSettings, type InterruptedRun, isReady, type Run, type RunOptions, Sweeper } from "../runs/index.ts";
 import type { Context } from "../sessions/context.ts";
 
 /** How open turns are resumed. */
@@ -75,7 +75,7 @@ export class Recovering {
     const { context, settings, isActive, onQueue, onTasks, warn } = this.#agent;
     const { random, leaseMs } = settings;
     const { everyMs = 250, scanEveryMs = 30_000, parallelRuns = 50 } = options;
-    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns is a count from 1 on.");
+    if (!(parallelRuns >= 1)) throw new BoughError("invalid_argument", "parallelRuns must be a number ≥ 1.");
     const sweeper = new Sweeper({
       context,
       random,
@@ -115,14 +115,14 @@ export class Recovering {
   async takeUp(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Promise<Run | undefined> {
     const { isOrphan, isActive, adopt } = this.#agent;
     if (!isOrphan(left)) return this.#resume(left, options, fallback);
-    if (left.waitingFor.length > 0 || isGivenUp(left, options)) return undefined;
+    if (!this.#isReady(left) || isGivenUp(left, options)) return undefined;
     if (left.runId !== undefined && isActive(left.runId)) return undefined;
     return adopt(left, { ...options.run, ...refOf(left) });
   }
 
   #resume(left: InterruptedRun, options: RecoveryOptions, fallback?: "park"): Run | undefined {
     const { isOwn, isActive, missing, run } = this.#agent;
-    if (!isOwn(left) || left.waitingFor.length > 0 || left.isAwaited || isGivenUp(left, options)) return undefined;
+    if (!isOwn(left) || !this.#isReady(left) || left.isAwaited || isGivenUp(left, options)) return undefined;
     if (left.runId !== undefined && isActive(left.runId)) return undefined;
     if (missing(left, options.run ?? {}).length > 0) return undefined;
     return run({ ...options.run, ...refOf(left) }, fallback);
@@ -130,13 +130,17 @@ export class Recovering {
 
   /** Takes up what was found in the background, where no person could answer a question. Resolves when the run is over. */
   #offer(left: InterruptedRun, options: RecoveryOptions): Promise<unknown> | undefined {
-    if (this.#agent.isOrphan(left) && left.waitingFor.length === 0 && !isGivenUp(left, options)) {
+    if (this.#agent.isOrphan(left) && this.#isReady(left) && !isGivenUp(left, options)) {
       const adopted = this.takeUp(left, options).then((run) => run?.result);
       return adopted.catch((error) => this.#failed(error));
     }
     const run = this.#resume(left, options, "park");
     if (this.#agent.isOwn(left)) this.#sayLeftAlone(left, options);
     return run?.result.catch((error) => this.#failed(error));
+  }
+
+  #isReady(left: InterruptedRun): boolean {
+    return isReady(left, this.#agent.context.clock.now());
   }
 
   #failed(error: unknown): void {

@@ -171,10 +171,10 @@ function restoreTools(tools: NonNullable<TurnRequest["tools"]>, own: ToolSet = {
   return Object.fromEntries(restored) as Record<string, AnyTool>;
 }
 
-function restoreOutput({ mode, schema, union, checked }: KeptOutput): OutputChoice {
+function restoreOutput({ schema, union, checked, ...asked }: KeptOutput): OutputChoice {
   const restored = (each: JsonObject): ToolInput => (checked ? checkedBySchema(each) : { jsonSchema: each });
-  if (!union) return { mode, schema: restored(schema!) };
-  return { mode, union: Object.fromEntries(Object.entries(union).map(([name, each]) => [name, restored(each)])) };
+  if (!union) return { ...asked, schema: restored(schema!) };
+  return { ...asked, union: Object.fromEntries(Object.entries(union).map(([name, each]) => [name, restored(each)])) };
 }
 
 /** Checks who asks against the tenant that an agent is bound to; the tenant is added where the caller left it out. */

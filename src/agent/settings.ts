@@ -8,7 +8,7 @@ import { planFiles } from "../runs/files/options.ts";
 import { type AgentSettings, defaultLimits } from "../runs/index.ts";
 import { latestOnly } from "../sessions/index.ts";
 import type { AgentOptions } from "./options.ts";
-import { checkLimits } from "./plan.ts";
+import { checkLimits, modelOf } from "./plan.ts";
 
 /** What all runs of an agent share, with the defaults filled in. */
 export function settingsOf(
@@ -28,6 +28,7 @@ export function settingsOf(
     persistAfterTurn,
     promptCaching: options.promptCaching ?? true,
     compaction: planCompaction(options.compaction),
+    findModel: (choice) => modelOf(options, choice),
     files: planFiles(options.content),
     audio: planAudio(options.audio),
     leaseMs,

@@ -42,6 +42,7 @@ export type ErrorCode =
   | "task_ended"
   | "no_answer"
   | "run_failed"
+  | "workflow_changed"
   | "model_failed"
   | "context_overflow"
   | "output_invalid"

@@ -35,11 +35,19 @@ export function checkOptions(whose: string, given: unknown, table: OptionTable, 
   }
 }
 
+/** Refuses values of the wrong kind under known keys; other keys may belong to another reader of the object. */
+export function checkValues(whose: string, given: object, table: OptionTable): void {
+  for (const [key, check] of table) {
+    const value = (given as Record<string, unknown>)[key];
+    if (value !== undefined && !check.fits(value)) throw refused(`${whose}: ${key} must be ${check.wanted}.`, key);
+  }
+}
+
 /** Refuses misspellings of known keys; other keys may belong to another reader of the object. */
 export function checkSpelling(whose: string, given: unknown, table: OptionTable): void {
   if (!isObject(given)) return;
   for (const key of Object.keys(given)) {
-    if (!table.has(key) && near(key, table) !== undefined) throw unknownKey(whose, "", key, table);
+    if (!table.has(key) && nearKey(key, table.keys()) !== undefined) throw unknownKey(whose, "", key, table);
   }
 }
 
@@ -65,7 +73,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function unknownKey(whose: string, where: string, key: string, table: OptionTable): BoughError {
-  const meant = near(key, table);
+  const meant = nearKey(key, table.keys());
   const keys = [...table.keys()].join(", ");
   const advice = meant === undefined ? `Known keys: ${keys}.` : `Did you mean "${meant}"?`;
   const shown = `${where}${key.slice(0, 64)}`;
@@ -73,9 +81,9 @@ function unknownKey(whose: string, where: string, key: string, table: OptionTabl
 }
 
 /** The known key that this one is, but for case and separators, or but for one letter. */
-function near(key: string, table: OptionTable): string | undefined {
+export function nearKey(key: string, keys: Iterable<string>): string | undefined {
   const plain = plainKey(key);
-  for (const known of table.keys()) {
+  for (const known of keys) {
     const other = plainKey(known);
     if (plain === other || (other.length > 4 && isOneApart(plain, other))) return known;
   }

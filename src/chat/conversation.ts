@@ -4,7 +4,15 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent, Message } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { Interaction } from "../projection/index.ts";
-import type { CompactionInfo, ContentHandle, ContextUsage, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
+import type {
+  BranchHandle,
+  CompactionInfo,
+  ContentHandle,
+  ContextUsage,
+  Input,
+  QueuedInputBody,
+  TaskBody,
+} from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
@@ -47,12 +55,12 @@ export interface Conversation {
   look(ref: BranchRef, last: number): Promise<Picture>;
   /** Forks a branch. `keep` is the number of messages that the fork keeps (default: all). */
   fork(ref: BranchRef, options: { newBranchId: string; keep?: number }): Promise<void>;
-  /** Reverts the branch to this message; without one, to its beginning. */
-  revert(ref: BranchRef, to: string | undefined): Promise<void>;
+  /** The branch's handle. */
+  branch(ref: BranchRef): BranchHandle;
   /** Compacts the branch by the agent's strategy; `keep` is the number of turns that stay. */
   compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo>;
-  /** Takes the newest compaction back. */
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined>;
+  /** Takes the newest compaction or clearing back. */
+  uncompact(ref: BranchRef): Promise<CompactionInfo>;
   /**
    * With input, starts a new turn; without, follows or resumes the open one. The events end with the turn. Throws if the
    * turn can't start.

@@ -7,7 +7,7 @@ import type { BoughEvent } from "../events/index.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import type { RunInput } from "../runs/index.ts";
 import { NamespacedStore } from "../stores/namespaced/index.ts";
-import type { CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
+import type { BranchHandle, CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
 export class LocalConversation implements Conversation {
@@ -65,15 +65,15 @@ export class LocalConversation implements Conversation {
     await this.#agent.forkBranch(ref, { newBranchId, ...point });
   }
 
-  async revert(ref: BranchRef, to: string | undefined): Promise<void> {
-    await this.#agent.revertBranch(ref, { ...(to === undefined ? { toMessageIndex: 0 } : { to }) });
+  branch(ref: BranchRef): BranchHandle {
+    return this.#agent.branch(ref);
   }
 
   compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo> {
     return this.#agent.compact(ref, keep === undefined ? {} : { keep: { turns: keep } });
   }
 
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+  uncompact(ref: BranchRef): Promise<CompactionInfo> {
     return this.#agent.uncompact(ref);
   }
 

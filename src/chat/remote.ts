@@ -8,7 +8,7 @@ import type { Client, RemoteBranch } from "../client/index.ts";
 import { type BoughEvent, liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
-import type { CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
+import type { BranchHandle, CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
 import type { StateBody } from "../wire/types.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
@@ -66,26 +66,26 @@ export class RemoteConversation implements Conversation {
     await this.#branch(ref).fork({ newBranchId, ...(keep !== undefined && { fromMessageIndex: keep }) });
   }
 
-  async revert(ref: BranchRef, to: string | undefined): Promise<void> {
-    await this.#branch(ref).revert(to === undefined ? { toMessageIndex: 0 } : { to });
+  branch(ref: BranchRef): BranchHandle {
+    return this.#branch(ref);
   }
 
   compact(ref: BranchRef, keep: number | undefined): Promise<CompactionInfo> {
     return this.#branch(ref).compact(keep === undefined ? {} : { keep: { turns: keep } });
   }
 
-  uncompact(ref: BranchRef): Promise<CompactionInfo | undefined> {
+  uncompact(ref: BranchRef): Promise<CompactionInfo> {
     return this.#branch(ref).uncompact();
   }
 
   async *run(ref: BranchRef, input: Input | undefined): AsyncIterable<BoughEvent> {
     const branch = this.#branch(ref);
     const state = await branch.state({ last: 1 });
-    if (input === undefined && !state.openTurn) return;
     const left = new AbortController();
     try {
       const events = await this.#listen(branch, state.seq, AbortSignal.any([left.signal, this.#closing.signal]));
       const runId = input === undefined ? await this.#takeUp(branch, state) : (await branch.submit(input)).runId;
+      if (runId === undefined && !state.openTurn) return;
       let turnId = input === undefined ? state.openTurn?.id : undefined;
       for await (const event of events) {
         if (event.type === "turn.started" && event.runId === runId) turnId = event.id;

@@ -100,6 +100,24 @@ const compactions: Group = {
   },
 };
 
+const pins: Group = {
+  summary: "list, add and remove messages of a branch that compactions keep",
+  commands: {
+    ls: {
+      summary: "list a branch's pinned messages",
+      load: async () => (await import("./commands/pins-ls.ts")).pinsLs,
+    },
+    add: {
+      summary: "pin a message: later compactions keep it verbatim",
+      load: async () => (await import("./commands/pins-add.ts")).pinsAdd,
+    },
+    rm: {
+      summary: "remove a pin",
+      load: async () => (await import("./commands/pins-rm.ts")).pinsRm,
+    },
+  },
+};
+
 const content: Group = {
   summary: "list, store, read and remove files of a branch",
   commands: {
@@ -162,6 +180,7 @@ export const root: Group = {
     interactions,
     tasks,
     compactions,
+    pins,
     content,
     prompts,
     events,

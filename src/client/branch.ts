@@ -2,6 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
 import type {
   CompactionCheck,
@@ -21,13 +22,14 @@ import type {
   ForkedRun,
   ForkRequest,
   Input,
+  RedoRequest,
   RevertPoint,
   SubmittedRun,
   UndoneTurn,
 } from "../wire/handle.ts";
 import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
-import { editMessage, regenerateTurn, undoTurn } from "../wire/revise.ts";
+import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
 import type { TaskBody } from "../wire/tasks.ts";
 import type {
@@ -45,11 +47,11 @@ import { allPages } from "./all-pages.ts";
 import type { Backoff } from "./connection.ts";
 import { remoteContent } from "./content.ts";
 import { type Http, path } from "./http.ts";
-import { LiveBranch, type LiveOptions } from "./live-branch.ts";
+import { LiveBranch, type LiveOptions, liveKeys } from "./live-branch.ts";
 import { collectEvents, completeState, lookAgain } from "./pages.ts";
 import type { SubmitOptions } from "./requests.ts";
 import { RemoteRun } from "./run.ts";
-import { type SubscribeOptions, Subscription } from "./subscription.ts";
+import { type SubscribeOptions, Subscription, subscribeKeys } from "./subscription.ts";
 import { ToolRunner } from "./tools.ts";
 import type { LiveQuery, Transport } from "./transport.ts";
 
@@ -94,10 +96,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
-  state({ last = 200, signal }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+  state({ last = 200, signal, ...rest }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
-      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, { query: { last }, ...more });
+      const asked = { query: { last, ...rest }, ...more };
+      const state = await this.#http.json<StateBody>("GET", `${this.#ofAgent}/state`, asked);
       return completeState(
         state,
         (query) => this.#http.json("GET", `${this.#path}/messages`, { query, ...more }),
@@ -107,8 +110,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A page of messages, oldest first: those before the message named, by default the newest. */
-  messages({ last, before }: { last?: number; before?: string } = {}): Promise<MessagesBody> {
-    return this.#http.json("GET", `${this.#path}/messages`, { query: { last, before } });
+  messages(options: { last?: number; before?: string } = {}): Promise<MessagesBody> {
+    return this.#http.json("GET", `${this.#path}/messages`, { query: options });
   }
 
   /**
@@ -123,6 +126,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** Delivers every kept event after the cursor, each once and in order, then live events too; reconnects by itself. */
   subscribe(options: SubscribeOptions<Event>): Subscription {
+    checkOptions("The options of subscribe", options, subscribeKeys);
     return this.#follow({ ...options, onEvent: (event) => options.onEvent(this.#present(event)) });
   }
 
@@ -159,6 +163,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** A view of the branch that stays up to date, for a user interface. */
   live(options: LiveOptions<Event> = {}): LiveBranch {
+    checkOptions("The options of live", options, liveKeys);
     const { clock, random, backoff } = this.#context;
     const respond = (id: string, answer: JsonObject) => this.respond(id, answer);
     const { tools: given = {} } = options;
@@ -214,8 +219,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** Interrupts the active run; with `runId`, only that one. */
-  interrupt({ runId, reason }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
-    const body = { ...(runId !== undefined && { expectedRunId: runId }), ...(reason !== undefined && { reason }) };
+  interrupt({ runId, ...request }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
+    const body = { ...(runId !== undefined && { expectedRunId: runId }), ...request };
     return this.#http.json("POST", `${this.#ofAgent}/interrupt`, { body, isRepeatable: runId !== undefined });
   }
 
@@ -236,8 +241,8 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** Runs on the branch, oldest first: those of the handle's agent, or of any agent. */
-  runs({ agent }: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
-    return allPages(this.#http, `${this.#ofAgent}/runs`, "runs", { agent });
+  runs(options: { agent?: "own" | "any" } = {}): Promise<readonly RunBody[]> {
+    return allPages(this.#http, `${this.#ofAgent}/runs`, "runs", options);
   }
 
   /** The active run of the branch, of any agent. */
@@ -261,14 +266,14 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** Deletes the branch; with `recursive`, its forks too, where the server allows it (`allowRecursiveDelete`). */
-  delete({ recursive }: { recursive?: boolean } = {}): Promise<void> {
-    return this.#http.json("DELETE", this.#path, { query: { recursive } });
+  delete(options: { recursive?: boolean } = {}): Promise<void> {
+    return this.#http.json("DELETE", this.#path, { query: options });
   }
 
   /** Creates a branch that shares this one up to a message (default: the latest). */
   async fork({ from, ...request }: ForkRequest = {}): Promise<RemoteBranch<Event>> {
     const body = { ...(from !== undefined && { fromMessageId: from }), ...request };
-    const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body });
+    const { id } = await this.#http.json<BranchBody>("POST", `${this.#ofAgent}/fork`, { body, asksModel: true });
     return this.#other(id);
   }
 
@@ -277,7 +282,7 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return editMessage(this, messageId, input, options);
   }
 
-  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
   regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>> {
     return regenerateTurn(this, messageId, options);
   }
@@ -285,6 +290,11 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   /** Reverts the last turn. */
   undo(): Promise<UndoneTurn> {
     return undoTurn(this);
+  }
+
+  /** Brings what the newest `undo` or `revert` took away back, on a new branch; this one stays as it is. */
+  redo(request?: RedoRequest): Promise<RemoteBranch<Event>> {
+    return redoOnFork(this, request) as Promise<RemoteBranch<Event>>;
   }
 
   /** The branch and those forked at the same point, the source first. */
@@ -300,26 +310,26 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
 
   /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request: CompactRequest = {}): Promise<CompactionInfo> {
-    return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, isRepeatable: false });
+    return this.#http.json("POST", `${this.#ofAgent}/compact`, { body: request, asksModel: true });
   }
 
-  /** Takes a compaction back: the newest, or the one named. */
-  async uncompact(compactionId?: string): Promise<CompactionInfo | undefined> {
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  async uncompact(compactionId?: string): Promise<CompactionInfo> {
     const body = compactionId === undefined ? {} : { compactionId };
-    const { compaction } = await this.#http.json<{ compaction?: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
+    const { compaction } = await this.#http.json<{ compaction: CompactionInfo }>("POST", `${this.#path}/uncompact`, {
       ...{ body, isRepeatable: false },
     });
     return compaction;
   }
 
-  /** The compactions in force and those they replaced, newest first. */
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]> {
     return allPages(this.#http, `${this.#path}/compactions`, "compactions");
   }
 
   /** Asks the same questions with a compaction and without it, and compares the answers. */
   checkCompaction(request: CompactionCheckRequest = {}): Promise<CompactionCheck> {
-    return this.#http.json("POST", `${this.#ofAgent}/check-compaction`, { body: request, isRepeatable: false });
+    return this.#http.json("POST", `${this.#ofAgent}/check-compaction`, { body: request, asksModel: true });
   }
 
   /** What the model was sent for a reply, rebuilt from the log and verified by its hash. */

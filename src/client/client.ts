@@ -4,9 +4,9 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { randomIds } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { BoughEvent, OwnEventDefinition } from "../events/index.ts";
 import type { BranchDetails, SessionHandle } from "../wire/handle.ts";
-import type { AgentConfig } from "../wire/schemas.ts";
 import type {
   AgentBody,
   AgentSummary,
@@ -14,15 +14,18 @@ import type {
   BranchBody,
   BranchListBody,
   BranchSummary,
+  GraphBody,
   InteractionBody,
   InteractionListBody,
   PermissionBody,
   SessionBody,
   SessionListBody,
+  StoredDefinition,
   TreeBody,
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
 import { type BranchContext, RemoteBranch } from "./branch.ts";
+import { ChangeSubscription, type ChangesOptions } from "./changes.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
@@ -54,12 +57,28 @@ export interface ClientOptions<Events extends readonly OwnEventDefinition[] = re
   readonly backoff?: Partial<Backoff>;
   /** A stream without data or heartbeats for this long is reconnected (default 45 s: three heartbeats). */
   readonly silenceMs?: number;
-  /** The timeout of a request (default 60 s). */
+  /** The timeout of a request (default 60 s); five times as long where a model has to speak first. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   /** Random numbers from 0 to 1, for the jitter. */
   readonly random?: () => number;
 }
+
+const clientKeys = optionKeys<ClientOptions>({
+  url: true,
+  token: true,
+  agentId: true,
+  events: true,
+  headers: true,
+  transport: true,
+  fetch: true,
+  WebSocket: true,
+  backoff: true,
+  silenceMs: true,
+  timeoutMs: true,
+  clock: true,
+  random: true,
+});
 
 /** A client of a Bough server. `Event` is the type of its branches' events: Bough's own and those of the option `events`. */
 export class Client<Event = BoughEvent> {
@@ -69,6 +88,7 @@ export class Client<Event = BoughEvent> {
 
   /** Use `createClient`. */
   constructor(options: ClientOptions) {
+    checkOptions("The options of a client", options, clientKeys);
     const { url, token, headers = {}, clock = systemClock, random = Math.random } = options;
     if (typeof url !== "string") throw new BoughError("invalid_argument", "A client needs the url of a server.");
     const { silenceMs = 45_000, timeoutMs = 60_000, transport = "sse" } = options;
@@ -97,20 +117,28 @@ export class Client<Event = BoughEvent> {
     return new RemoteBranch(this.#context, this.#locate(scope));
   }
 
+  /**
+   * Tells what changes, in all sessions or in one: sessions and branches that come and go, runs, questions, queues. Reconnects by
+   * itself. Changes are hints: read again what you show.
+   */
+  changes(options: ChangesOptions): ChangeSubscription {
+    return new ChangeSubscription(this.#context, options);
+  }
+
   /** Returns a handle of the session. Sends no request. */
   session(sessionId: string): SessionHandle<Event> {
     return new RemoteSession(this, sessionId);
   }
 
   /** Returns the session; creates it with this metadata if it does not exist. An existing one is not changed. */
-  ensureSession(sessionId: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
-    const body = metadata ? { metadata } : {};
+  ensureSession(sessionId: string, options: { metadata?: JsonObject } = {}): Promise<SessionBody> {
+    const body = { ...options };
     return this.#http.json("PUT", path`/sessions/${sessionId}`, { body, isRepeatable: true });
   }
 
   /** Creates a session and its branch "main"; `session_exists` if the id is taken. */
-  createSession(sessionId?: string, { metadata }: { metadata?: JsonObject } = {}): Promise<SessionBody> {
-    const body = { ...(sessionId !== undefined && { sessionId }), ...(metadata && { metadata }) };
+  createSession(sessionId?: string, options: { metadata?: JsonObject } = {}): Promise<SessionBody> {
+    const body = { ...(sessionId !== undefined && { sessionId }), ...options };
     return this.#http.json("POST", "/sessions", { body });
   }
 
@@ -123,9 +151,9 @@ export class Client<Event = BoughEvent> {
   listSessions(
     query: { limit?: number; cursor?: string; metadata?: Readonly<Record<string, string>> } = {},
   ): Promise<SessionListBody> {
-    const { metadata, limit, cursor } = query;
-    if (!metadata) return this.#http.json("GET", "/sessions", { query: { limit, cursor } });
-    return this.#http.json("POST", "/sessions/search", { body: { metadata, limit, cursor }, isRepeatable: true });
+    const { metadata, ...page } = query;
+    if (!metadata) return this.#http.json("GET", "/sessions", { query: page });
+    return this.#http.json("POST", "/sessions/search", { body: query, isRepeatable: true });
   }
 
   /** A page of open questions of all sessions; `branch(question).respond(question, …)` answers one. */
@@ -138,8 +166,7 @@ export class Client<Event = BoughEvent> {
       cursor?: string;
     } = {},
   ): Promise<InteractionListBody> {
-    const { sessionId, kind, agentId, limit, cursor } = query;
-    return this.#http.json("GET", "/interactions", { query: { sessionId, kind, agentId, limit, cursor } });
+    return this.#http.json("GET", "/interactions", { query });
   }
 
   /** Merges metadata: keys are added or overwritten, `null` removes. */
@@ -159,9 +186,10 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Revokes a tool's remembered permission, for one agent or all; the next call asks again. Returns how many it revoked. */
-  async revokePermission(sessionId: string, { agentId, tool }: { agentId?: string; tool: string }): Promise<number> {
+  async revokePermission(sessionId: string, revoked: { agentId?: string; tool: string }): Promise<number> {
+    const { tool, ...query } = revoked;
     const route = path`/sessions/${sessionId}/permissions/${tool}`;
-    return (await this.#http.json<{ revoked: number }>("DELETE", route, { query: { agentId } })).revoked;
+    return (await this.#http.json<{ revoked: number }>("DELETE", route, { query })).revoked;
   }
 
   /**
@@ -177,15 +205,13 @@ export class Client<Event = BoughEvent> {
     sessionId: string,
     query: { limit?: number; cursor?: string; visibility?: "shown" | "all" } = {},
   ): Promise<BranchListBody> {
-    const { limit, cursor, visibility } = query;
-    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query: { limit, cursor, visibility } });
+    return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query });
   }
 
   /** The session's branches as a tree: roots, each branch with its forks. */
   async tree(sessionId: string, query: { visibility?: "shown" | "all" } = {}): Promise<readonly TreeBody[]> {
     const route = path`/sessions/${sessionId}/tree`;
-    const { visibility } = query;
-    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route, { query: { visibility } })).branches;
+    return (await this.#http.json<{ branches: TreeBody[] }>("GET", route, { query })).branches;
   }
 
   /** Creates a root branch. */
@@ -206,19 +232,27 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("GET", path`/agents/${agentId}`);
   }
 
-  /** Stores an agent's definition. */
-  createAgent(agent: {
-    agentId?: string;
-    name?: string;
-    config: AgentConfig;
-    metadata?: JsonObject;
-  }): Promise<AgentBody> {
+  /** Stores the definition of an agent or a graph. */
+  createAgent(
+    agent: { agentId?: string; name?: string; metadata?: JsonObject } & StoredDefinition,
+  ): Promise<AgentBody> {
     return this.#http.json("POST", "/agents", { body: agent });
   }
 
-  /** Replaces a stored agent's configuration. Active runs keep the old one. */
-  updateAgent(agentId: string, { config }: { config: AgentConfig }): Promise<AgentBody> {
-    return this.#http.json("PUT", path`/agents/${agentId}`, { body: { config } });
+  /** Replaces the definition of a stored agent or graph. Active runs keep the old one. */
+  updateAgent(agentId: string, agent: StoredDefinition): Promise<AgentBody> {
+    return this.#http.json("PUT", path`/agents/${agentId}`, { body: agent });
+  }
+
+  /** A workflow's graph as JSON; with an execution, its steps as well. */
+  getGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<GraphBody> {
+    return this.#http.json("GET", path`/agents/${agentId}/graph`, { query: { ...execution } });
+  }
+
+  /** A workflow's graph as a Mermaid flowchart; with an execution, with the states of its nodes. */
+  async drawGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<string> {
+    const query = { format: "mermaid", ...execution };
+    return (await this.#http.send("GET", path`/agents/${agentId}/graph`, { query })).text();
   }
 
   /** A page of the server's audit log: who did what, newest first. Needs scope `admin`. */

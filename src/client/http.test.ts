@@ -89,6 +89,18 @@ describe("when no answer comes", () => {
     expect(await other.client.listSessions()).toEqual({ sessions: [] });
   });
 
+  test("bytes are asked for again, whole or as a stream, until an answer begins", async () => {
+    const { branch, asked } = clientOf(
+      breaks,
+      () => new Response("abc"),
+      breaks,
+      () => new Response("def"),
+    );
+    expect(await (await branch.content.get("c")).text()).toBe("abc");
+    expect(await new Response(await branch.content.stream("c")).text()).toBe("def");
+    expect(asked).toHaveLength(4);
+  });
+
   test("two inputs have two keys", async () => {
     const { branch, asked } = clientOf(() => json({}, 202));
     await branch.submit("Hi");
@@ -166,4 +178,27 @@ test("whoever calls a request off gets their own reason", async () => {
   const over = new AbortController();
   over.abort(new Error("enough"));
   await expect(branch.submit("Hi", { signal: over.signal })).rejects.toThrow("enough");
+});
+
+test("an answer may take five times as long where a model has to speak first", async () => {
+  const waits: number[] = [];
+  const fetch = ((_: string, { signal }: RequestInit) =>
+    new Promise((_resolve, reject) => {
+      if (signal!.aborted) reject(signal!.reason);
+      signal!.addEventListener("abort", () => reject(signal!.reason));
+    })) as unknown as typeof globalThis.fetch;
+  const clock = { now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
+  const branch = createClient({ url: "http://far", fetch, clock, timeoutMs: 1_000, agentId: "a" }).branch({
+    sessionId: "s",
+  });
+  const late = async (asked: Promise<unknown>, ms: number) => {
+    const error = (await asked.catch((thrown: unknown) => thrown)) as Error;
+    expect(error.message).toContain(`nothing came for ${ms} ms`);
+    expect(waits).toEqual([ms]);
+    waits.length = 0;
+  };
+  await late(branch.uncompact(), 1_000);
+  await late(branch.compact(), 5_000);
+  await late(branch.checkCompaction(), 5_000);
+  await late(branch.fork(), 5_000);
 });

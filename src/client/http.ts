@@ -32,12 +32,16 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Whether asking twice is as good as once (default for GET). */
   readonly isRepeatable?: boolean;
+  /** Whether a model may have to speak before the answer comes. */
+  readonly asksModel?: boolean;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
 /** How often a request is made before its failure is the caller's. */
 const attempts = 4;
+/** How many timeouts an answer may take for which a model has to speak, perhaps more than once. */
+const modelPatience = 5;
 
 export class Http {
   readonly #options: HttpOptions;
@@ -48,22 +52,25 @@ export class Http {
 
   /** The answer's JSON; a refusal is thrown. */
   async json<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
-    return this.#repeat(method, options, async (signal) => {
+    const ask = async (signal: AbortSignal) => {
       const response = await this.send(method, path, { ...options, signal });
       if (response.status === 204) return undefined as T;
       // A body that breaks off is no answer either.
       return (await response.json().catch(rejectAs(signal))) as T;
-    });
+    };
+    return this.#repeat(method, options, () => this.#inTime(options, ask));
   }
 
   /** The answer's bytes. */
   async bytes(path: string, options: RequestOptions = {}): Promise<Blob> {
-    return (await this.send("GET", path, options)).blob().catch(rejectAs(options.signal));
+    return this.#repeat("GET", options, async () =>
+      (await this.send("GET", path, options)).blob().catch(rejectAs(options.signal)),
+    );
   }
 
-  /** The same, as they come. */
+  /** The same, as they come. A request without an answer is repeated; an answer that breaks off is not. */
   async stream(path: string, options: RequestOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    const { body } = await this.send("GET", path, options);
+    const { body } = await this.#repeat("GET", options, () => this.send("GET", path, options));
     return streamPieces(body ? untilBroken(body, rejectAs(options.signal)) : nothing());
   }
 
@@ -104,12 +111,12 @@ export class Http {
     return token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  async #repeat<T>(method: Method, options: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #repeat<T>(method: Method, options: RequestOptions, ask: () => Promise<T>): Promise<T> {
     const { isRepeatable = method === "GET", signal } = options;
     const { clock, random, backoff } = this.#options;
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#inTime(options, ask);
+        return await ask();
       } catch (error) {
         const canHelp = isRemoteError(error) && error.retryable && error.code !== "queue_full";
         if (!canHelp || !isRepeatable || tries === attempts || signal?.aborted) throw error;
@@ -120,8 +127,9 @@ export class Http {
   }
 
   /** A connection that fell silent is as good as none. Uploads take the time they take. */
-  async #inTime<T>({ signal, bytes }: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.#options;
+  async #inTime<T>({ signal, bytes, asksModel }: RequestOptions, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    const timeoutMs = this.#options.timeoutMs * (asksModel ? modelPatience : 1);
     const over = new AbortController();
     const asked = new AbortController();
     const abort = () => asked.abort(signal?.reason);

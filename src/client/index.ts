@@ -3,6 +3,7 @@
 import type { BoughEvent, EventFrom, OwnEventDefinition } from "../events/index.ts";
 import { Client, type ClientOptions } from "./client.ts";
 
+export type { Change } from "../wire/changes.ts";
 export type {
   CheckedAnswer,
   CompactionCheck,
@@ -25,6 +26,7 @@ export type {
   ForkedRun,
   ForkRequest,
   Input,
+  RedoRequest,
   RevertPoint,
   RunOutcome,
   SessionHandle,
@@ -36,6 +38,7 @@ export type {
 export type { DifferingPart, PromptChange, PromptDiff, PromptSource, SentMessage, SentPrompt } from "../wire/prompt.ts";
 export type { AuditPage, AuditRecord } from "../wire/types.ts";
 export type { RemoteBranch } from "./branch.ts";
+export type { ChangeSubscription, ChangesOptions } from "./changes.ts";
 export type { Client, ClientOptions } from "./client.ts";
 export type { Backoff, ClientConnection, ConnectionState } from "./connection.ts";
 export type { StreamingMessage } from "./drafts.ts";

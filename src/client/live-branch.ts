@@ -5,6 +5,7 @@
 //   LiveBranch-3. It is connected while it has a listener, and sends no requests otherwise.
 //   LiveBranch-4. `onEvent` is called once per kept event. What it throws becomes the picture's error; the picture continues.
 
+import { optionKeys } from "../base/options.ts";
 import type { BoughEvent, KeptEvent, Message } from "../events/index.ts";
 import { fold } from "../projection/fold.ts";
 import { type BranchView, emptyView, type TurnRecord } from "../projection/view.ts";
@@ -57,6 +58,8 @@ export interface LiveOptions<Event = BoughEvent> {
   /** Called with every event of the branch, including your own event types. */
   readonly onEvent?: (event: Event) => void;
 }
+
+export const liveKeys = optionKeys<LiveOptions>({ last: true, tools: true, onEvent: true });
 
 /** What a picture is made from: a branch's handle. */
 interface Source {

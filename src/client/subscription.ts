@@ -4,19 +4,12 @@
 //   Subscription-3. One thing is handled at a time; while it is, nothing more is read.
 //   Subscription-4. It ends once: closed by its owner, or failed for good. After that no handler is called.
 
-import type { Clock } from "../base/clock.ts";
+import { optionKeys } from "../base/options.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
-import {
-  type Backoff,
-  type ClientConnection,
-  type ConnectionInput,
-  type ConnectionState,
-  delayMs,
-  idleConnection,
-  step,
-} from "./connection.ts";
-import { isRemoteError, problemError, RemoteError } from "./errors.ts";
+import type { ClientConnection } from "./connection.ts";
+import { isRemoteError, problemError } from "./errors.ts";
+import { Following, type FollowingOptions, HandlerFailure } from "./following.ts";
 import type { Arrival, Transport } from "./transport.ts";
 
 /** Options and handlers of a subscription. Handlers may be asynchronous; the next call waits for them. */
@@ -42,43 +35,32 @@ export interface SubscribeOptions<Event = BoughEvent> {
   readonly signal?: AbortSignal;
 }
 
-export interface SubscriptionOptions extends SubscribeOptions {
+export const subscribeKeys = optionKeys<SubscribeOptions>({
+  after: true,
+  onEvent: true,
+  onChild: true,
+  onSnapshot: true,
+  onReady: true,
+  onConnection: true,
+  attempts: true,
+  signal: true,
+});
+
+export interface SubscriptionOptions extends SubscribeOptions, Omit<FollowingOptions, keyof SubscribeOptions> {
   readonly transport: Transport;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly backoff: Backoff;
-  /** A connection without data or heartbeats for this long is reconnected. */
-  readonly silenceMs: number;
 }
-
-/** What a handler threw. */
-class HandlerFailure {
-  readonly error: unknown;
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
-const over: ReadonlySet<ConnectionState> = new Set(["closed", "failed"]);
 
 /** A subscription to the events of a branch. */
-export class Subscription {
+export class Subscription extends Following {
   readonly #options: SubscriptionOptions;
-  readonly #closing = new AbortController();
-  #connection: ClientConnection = idleConnection;
   #cursor: number | undefined;
   #failures = 0;
-  /** The minimum delay that the server asked for. */
-  #retryMs = 0;
-  /** Resolves when the subscription ends: closed, or failed with its error. Never rejects. */
-  readonly ended: Promise<ClientConnection>;
 
   /** Use `subscribe` of a branch. */
   constructor(options: SubscriptionOptions) {
+    super(options);
     this.#options = options;
     if (typeof options.after !== "function") this.#cursor = options.after ?? 0;
-    options.signal?.addEventListener("abort", () => this.close(), { once: true, signal: this.#closing.signal });
-    this.ended = Promise.resolve().then(() => this.#run());
   }
 
   /** The position of the last handled event, from which a later subscription can continue. */
@@ -86,62 +68,17 @@ export class Subscription {
     return this.#cursor ?? 0;
   }
 
-  get connection(): ClientConnection {
-    return this.#connection;
-  }
-
-  /** Ends the subscription without waiting for a handler that is running. */
-  close(): void {
-    this.#input("close");
-    this.#closing.abort();
-  }
-
-  async #run(): Promise<ClientConnection> {
-    if (this.#options.signal?.aborted) this.close();
-    this.#input("start");
-    while (!over.has(this.#connection.state)) {
-      if (this.#connection.state === "waiting") await this.#wait();
-      else await this.#connect();
-    }
-    this.#closing.abort();
-    return this.#connection;
-  }
-
-  async #wait(): Promise<void> {
-    const { clock, random, backoff } = this.#options;
-    const { losses, error } = this.#connection;
-    const asked = Math.max(this.#retryMs, isRemoteError(error) ? (error.retryAfterMs ?? 0) : 0);
-    await clock.sleep(delayMs(losses, backoff, random(), asked), this.#closing.signal);
-    this.#input("due");
-  }
-
-  /** One connection from its beginning to its end, whatever that is. */
-  async #connect(): Promise<void> {
-    const leaving = new AbortController();
-    const leave = () => leaving.abort();
-    this.#closing.signal.addEventListener("abort", leave, { once: true });
-    try {
-      await this.#read(leaving.signal);
-      this.#input("lost");
-    } catch (error) {
-      this.#settle(error);
-    } finally {
-      leave();
-      this.#closing.signal.removeEventListener("abort", leave);
-    }
-  }
-
-  async #read(signal: AbortSignal): Promise<void> {
+  protected async read(signal: AbortSignal): Promise<void> {
     const { transport, after } = this.#options;
-    if (this.#cursor === undefined && typeof after === "function") this.#cursor = await this.#alive(after(signal));
-    const batches = (await this.#alive(transport.open(this.cursor, signal)))[Symbol.asyncIterator]();
-    this.#input("opened");
+    if (this.#cursor === undefined && typeof after === "function") this.#cursor = await this.alive(after(signal));
+    const batches = (await this.alive(transport.open(this.cursor, signal)))[Symbol.asyncIterator]();
+    this.input("opened");
     try {
-      while (this.#isReading) {
-        const next = await this.#alive(batches.next());
+      while (this.isReading) {
+        const next = await this.alive(batches.next());
         if (next.done) return;
         for (const arrival of next.value) {
-          if (!this.#isReading || (await this.#take(arrival)) === "end") return;
+          if (!this.isReading || (await this.#take(arrival)) === "end") return;
         }
       }
     } finally {
@@ -150,37 +87,15 @@ export class Subscription {
     }
   }
 
-  /** Subscription-4: not any more once it was closed. */
-  get #isReading(): boolean {
-    const { state } = this.#connection;
-    return state === "replaying" || state === "live";
-  }
-
-  /** The work's result, unless nothing comes for too long. */
-  async #alive<T>(work: Promise<T>): Promise<T> {
-    const { clock, silenceMs } = this.#options;
-    const came = new AbortController();
-    const silence = clock.sleep(silenceMs, came.signal).then(() => {
-      if (!came.signal.aborted) throw new RemoteError("unreachable", `Nothing came for ${silenceMs} ms.`);
-      return work;
-    });
-    work.catch(() => {});
-    try {
-      return await Promise.race([work, silence]);
-    } finally {
-      came.abort();
-    }
-  }
-
   async #take(arrival: Arrival): Promise<"end" | undefined> {
     const { onEvent, onChild, onSnapshot, onReady } = this.#options;
     if (arrival.type === "event") return this.#event(arrival.event, onEvent);
-    if (arrival.type === "child") await this.#hand(() => onChild?.(arrival.event));
-    else if (arrival.type === "snapshot") await this.#hand(() => onSnapshot?.(arrival.message));
+    if (arrival.type === "child") await this.hand(() => onChild?.(arrival.event));
+    else if (arrival.type === "snapshot") await this.hand(() => onSnapshot?.(arrival.message));
     else if (arrival.type === "ready") {
-      this.#input("ready");
-      await this.#hand(() => onReady?.(arrival.seq));
-    } else if (arrival.type === "retry") this.#retryMs = arrival.ms;
+      this.input("ready");
+      await this.hand(() => onReady?.(arrival.seq));
+    } else if (arrival.type === "retry") this.retryMs = arrival.ms;
     else if (arrival.type === "reset") throw problemError(arrival.problem);
     else if (arrival.type === "end") return "end";
     return undefined;
@@ -193,41 +108,25 @@ export class Subscription {
       // Subscription-1: something is missing, so this is not the stream it should be; the next one begins at the cursor.
       if (seq !== this.cursor + 1) return "end";
     }
-    await this.#hand(() => onEvent(event));
+    await this.hand(() => onEvent(event));
     if (seq === undefined) return undefined;
     this.#cursor = seq;
     this.#failures = 0;
-    this.#input("advanced");
+    this.input("advanced");
     return undefined;
   }
 
-  async #hand(handle: () => unknown): Promise<void> {
-    try {
-      await handle();
-    } catch (error) {
-      throw new HandlerFailure(error);
-    }
-  }
-
-  /** What the end of a connection means. */
-  #settle(error: unknown): void {
+  protected settle(error: unknown): void {
     const { after, attempts = 3 } = this.#options;
     if (error instanceof HandlerFailure) {
       this.#failures++;
-      this.#input(this.#failures >= attempts ? "refused" : "lost", error.error);
+      this.input(this.#failures >= attempts ? "refused" : "lost", error.error);
     } else if (isRemoteError(error, "position_not_on_branch") && typeof after === "function") {
       this.#cursor = undefined;
-      this.#input("lost", error);
+      this.input("lost", error);
     } else {
       // What is not the server's refusal is a broken line, or a frame cut in the middle.
-      this.#input(isRemoteError(error) && !error.retryable ? "refused" : "lost", error);
+      this.input(isRemoteError(error) && !error.retryable ? "refused" : "lost", error);
     }
-  }
-
-  #input(input: ConnectionInput, error?: unknown): void {
-    const before = this.#connection;
-    this.#connection = step(before, input, error);
-    const { state } = this.#connection;
-    if (state !== before.state) this.#options.onConnection?.(this.#connection);
   }
 }

@@ -62,8 +62,8 @@ export function turnStarted(
   id: string,
   asked: FactPayload<"turn.started">,
 ): Draft<"turn.started"> {
-  const { runId, agentId, by, metadata, request, inputs } = asked;
-  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request, inputs };
+  const { runId, agentId, by, metadata, request, inputs, continues } = asked;
+  return { id, at: clock.now(), type: "turn.started", runId, agentId, by, metadata, request, inputs, continues };
 }
 
 export function turnResumed(source: DraftSource, turnId: string, asked: InTurn<"turn.resumed">): Draft<"turn.resumed"> {
@@ -201,6 +201,33 @@ export function toolReturned(source: DraftSource, turnId: string, result: ToolRe
     ...(usage && { usage }),
   };
   return { ...stamp(source), type: "tool.returned", turnId, callId, toolName, output, ...optional };
+}
+
+// Steps of workflows
+
+export function stepStarted(source: DraftSource, turnId: string, step: InTurn<"step.started">): Draft<"step.started"> {
+  return { ...stamp(source), type: "step.started", turnId, ...step };
+}
+
+export function stepReturned(
+  source: DraftSource,
+  turnId: string,
+  step: InTurn<"step.returned">,
+): Draft<"step.returned"> {
+  return { ...stamp(source), type: "step.returned", turnId, ...step };
+}
+
+export function stepSkipped(source: DraftSource, turnId: string, step: InTurn<"step.skipped">): Draft<"step.skipped"> {
+  return { ...stamp(source), type: "step.skipped", turnId, ...step };
+}
+
+/** The id of the fact is the signal's. */
+export function signalReceived(
+  { clock }: Pick<DraftSource, "clock">,
+  id: string,
+  signal: FactPayload<"signal.received">,
+): Draft<"signal.received"> {
+  return { id, at: clock.now(), type: "signal.received", ...signal };
 }
 
 // What happens around calls

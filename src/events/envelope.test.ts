@@ -36,6 +36,9 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   "tool-start": { type: "tool-start", messageId: "m", callId: "c", toolName: "add", input: { a: 1 } },
   "tool-progress": { type: "tool-progress", callId: "c", toolName: "add", output: { half: true } },
   "tool-retry": { type: "tool-retry", callId: "c", toolName: "add", ...again },
+  "step-start": { type: "step-start", key: "fetch", attempt: 1 },
+  "step-retry": { type: "step-retry", key: "fetch", ...again },
+  "flow-diverge": { type: "flow-diverge", keys: ["fetch"], changed: ["price"] },
   "error-report": { type: "error-report", source: "tool", error: { message: "no" } },
   "content-fail": { type: "content-fail", contentId: "c0ffee", error: { message: "gone", code: "content_not_found" } },
   "transcript-delta": { type: "transcript-delta", contentId: "c0ffee", text: "Hel" },
@@ -48,6 +51,9 @@ const liveDrafts: { [T in LiveType]: LiveDraft<T> } = {
   },
   "compaction-skip": { type: "compaction-skip", reason: "share", why: "The summary was empty." },
   "state-migrate": { type: "state-migrate", scope: "branch", key: "plan", change: "migrated", from: 1, to: 2 },
+  "edge-take": { type: "edge-take", from: "a", to: "b", round: 1, condition: "n above 0" },
+  "layer-start": { type: "layer-start", layer: 0 },
+  "layer-end": { type: "layer-end", layer: 0 },
   "custom-emit": { type: "custom-emit", name: "plan", data: { steps: [] } },
   "events-drop": { type: "events-drop", count: 3 },
   "checkpoint-clear": { type: "checkpoint-clear", count: 2 },
@@ -139,9 +145,9 @@ describe("a kept event as subscribers see it", () => {
     expect(event).toMatchObject({ payload: { v: 3, sessionId: "other", seq: 1, channel: "control" } });
   });
 
-  test("answers and interrupts go up, everything else down", () => {
+  test("signals, answers and interrupts go up, everything else down", () => {
     const up = [...keptEvents, ...liveEvents].filter(({ direction }) => direction === "up").map(({ type }) => type);
-    expect(up).toEqual(["interaction.answered", "interrupt.requested"]);
+    expect(up).toEqual(["signal.received", "interaction.answered", "interrupt.requested"]);
   });
 });
 

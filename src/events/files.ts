@@ -3,7 +3,7 @@
 // (sessions/files.ts).
 
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Message, Part, ToolOutput } from "./message.ts";
+import type { Message, Part, ToolOutput, ToolResultPart } from "./message.ts";
 
 /** Bytes as a caller has them. A string is base64, or a data URL. */
 export type FileBytes =
@@ -94,4 +94,42 @@ function itemsOf(part: Part): readonly Json[] {
   if (part.type !== "tool-result") return [];
   const { type, value } = part.output as ToolOutput & { value?: Json };
   return type === "content" && Array.isArray(value) ? value : [];
+}
+
+/** What the note in a long output says that was stored as a file. */
+const wholeOutput = /read_file\(\{ id: "([0-9a-f]{64})"/;
+
+/**
+ * One line for each file of a part that has an address: its name, its type and where it is. Stored content is named by its id,
+ * which the tool `read_file` takes.
+ */
+export function describeFiles(part: Part): string[] {
+  const files = isFilePart(part) ? [part] : itemsOf(part).filter((item) => Object(item).type !== "text");
+  const lines = files.map((file) => describeFile(Object(file)));
+  const whole = part.type === "tool-result" ? describeWhole(part as ToolResultPart) : "";
+  return [...lines, whole].filter((line) => line !== "");
+}
+
+function describeWhole({ toolName, output }: ToolResultPart): string {
+  const { type, value } = output as { type?: unknown; value?: unknown };
+  const id = type === "text" && typeof value === "string" ? wholeOutput.exec(value)?.[1] : undefined;
+  return id === undefined ? "" : `whole output of ${toolName}: id ${id}`;
+}
+
+/** Bytes inside the message have no address, and a provider's own reference means nothing to a model. */
+function describeFile({
+  mediaType,
+  filename,
+  data,
+}: {
+  mediaType?: unknown;
+  filename?: unknown;
+  data?: unknown;
+}): string {
+  const url = typeof data === "string" ? data : (Object(data) as { url?: unknown }).url;
+  if (typeof url !== "string" || !/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) return "";
+  const about = [filename, mediaType].filter((each) => typeof each === "string");
+  const id = contentIdIn(url);
+  const where = id === undefined ? url : `id ${id}`;
+  return about.length > 0 ? `${about.join(", ")}: ${where}` : where;
 }

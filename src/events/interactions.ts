@@ -71,6 +71,10 @@ export interface InteractionForms {
 /** The kinds of interactions. */
 export type InteractionKind = keyof InteractionForms;
 
+export const interactionKinds = ["permission", "clarification", "continuation", "client-tool"] as const satisfies [
+  ...InteractionKind[],
+];
+
 /** What tells one kind of interaction from the others. */
 export type InteractionForm<Kind extends InteractionKind = InteractionKind> = {
   [K in Kind]: { readonly kind: K; readonly request: InteractionForms[K]["request"] };

@@ -114,16 +114,27 @@ const turnStarted = kept(
     ...asked,
     /** The queued inputs that it takes. */
     inputs: v.optional(v.array(id)),
+    /** The turn that a fork or a restart left behind, which this one goes on with; `steps`: with its steps, too. */
+    continues: v.optional(v.strictObject({ turnId: id, steps: v.optional(v.boolean()) })),
   }),
 );
 
 /** Carries only what its caller said anew: that overrides what the turn has. */
 const turnResumed = kept("turn.resumed", v.strictObject({ ...turn, ...asked }));
 
-/** A run hands the turn over and leaves it open: nothing is wrong with it, and another process continues it. */
+/**
+ * A run leaves the turn open: nothing is wrong with it, and another process continues it. An `asleep` one is left alone until
+ * the time it names, or until anything else is written on the branch.
+ */
 const turnParked = kept(
   "turn.parked",
-  v.strictObject({ ...turn, runId: v.optional(id), reason: v.optional(v.string()) }),
+  v.strictObject({
+    ...turn,
+    runId: v.optional(id),
+    reason: v.optional(v.string()),
+    asleep: v.optional(v.literal(true)),
+    until: v.optional(count),
+  }),
 );
 
 const messageAdded = kept(
@@ -169,6 +180,58 @@ const toolReturned = kept(
     /** What its children used, with their own children. */
     usage: v.optional(usage),
   }),
+);
+
+const stepError = v.looseObject({ message: v.string(), code: v.optional(v.string()) });
+
+/** What a step of a workflow is. */
+const stepKind = v.picklist(["step", "agent", "sleep", "ask", "wait", "flow"]);
+
+/** A step that must never run twice is about to run; or one that sleeps until a time, or waits until then to be tried again. */
+const stepStarted = kept(
+  "step.started",
+  v.strictObject({
+    ...turn,
+    key: id,
+    kind: v.optional(stepKind),
+    until: v.optional(count),
+    /** How often it was tried before it waits. */
+    tries: v.optional(count),
+  }),
+);
+
+/** A step's result: it is never executed again in its turn. */
+const stepReturned = kept(
+  "step.returned",
+  v.strictObject({
+    ...turn,
+    key: id,
+    kind: v.optional(stepKind),
+    /** Absent when there is none. */
+    output: v.optional(v.any()),
+    /** The stored content that has the output as JSON, where it is large. */
+    contentId: v.optional(id),
+    error: v.optional(stepError),
+    tries: v.optional(count),
+    ms: v.optional(v.number()),
+    /** The digest of what it was given. */
+    input: v.optional(v.string()),
+    /** The agent that it ran, and what that used with its own children. */
+    child: v.optional(childEnd),
+    usage: v.optional(usage),
+    /** The signal that it took. */
+    signalId: v.optional(id),
+  }),
+);
+
+/** A step is left out, for those who look at the execution. */
+const stepSkipped = kept("step.skipped", v.strictObject({ ...turn, key: id, why: v.string() }));
+
+/** A signal to a workflow, from anybody; before it is waited for, too. */
+const signalReceived = kept(
+  "signal.received",
+  v.strictObject({ name: id, payload: v.optional(v.any()), by: v.optional(v.string()) }),
+  { direction: "up" },
 );
 
 /** Calls that waited for an answer are about to run: written for tools that must never run twice. */
@@ -381,6 +444,10 @@ export const keptEvents = [
   permissionGranted,
   toolStarted,
   toolReturned,
+  stepStarted,
+  stepReturned,
+  stepSkipped,
+  signalReceived,
   taskStarted,
   taskEnded,
   turnHanded,

@@ -50,6 +50,11 @@ export const liveEvents = [
   /** What a tool shows before it is done. */
   live("tool-progress", v.strictObject({ callId: id, toolName: id, output: v.any() })),
   live("tool-retry", v.strictObject({ callId: id, toolName: id, ...again })),
+  /** A step of a workflow begins to run; its result is the fact `step.returned`. */
+  live("step-start", v.strictObject({ key: id, attempt: count })),
+  live("step-retry", v.strictObject({ key: id, ...again })),
+  /** Recorded steps that the code of a workflow did not ask for, or asked for with another input. */
+  live("flow-diverge", v.strictObject({ keys: v.array(id), changed: v.optional(v.array(id)) })),
   /** Something went wrong that the run goes on from, or says how it ends. */
   live("error-report", v.strictObject({ source: v.picklist(["model", "tool", "middleware", "run"]), error: failure })),
   /** A file could not be sent to the model, or not be made; a note stands in its place and the run goes on. */
@@ -87,6 +92,12 @@ export const liveEvents = [
       to: v.optional(v.number()),
     }),
   ),
+  /** An edge of a graph is taken, in a round of the node that it comes from; `condition` says in words why. */
+  live("edge-take", v.strictObject({ from: id, to: id, round: count, condition: v.optional(v.string()) })),
+  /** The first node of a layer of a graph begins to work; `layer` counts from 0. */
+  live("layer-start", v.strictObject({ layer: count })),
+  /** No node of the layer waits or works. */
+  live("layer-end", v.strictObject({ layer: count })),
   /** Whatever a tool or a middleware wants to show. */
   live("custom-emit", v.strictObject({ name: id, data: v.any() })),
   /** A slow reader missed live events. */

@@ -5,6 +5,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
+import { checkOptions, optionKeys } from "../base/options.ts";
 import type { UnknownFact } from "./codec.ts";
 import type { UnknownEvent } from "./envelope.ts";
 import { keptEvents } from "./kept.ts";
@@ -65,6 +66,14 @@ function nounOf(type: string): string {
   return type.split(/[.-]/)[0]!;
 }
 
+const definitionKeys = optionKeys<Pick<OwnEventDefinition, "type" | "version" | "kept" | "schema" | "upcasts">>({
+  type: true,
+  version: true,
+  kept: true,
+  schema: true,
+  upcasts: true,
+});
+
 /**
  * Defines your own event type: `noun.verbed` for facts, `noun-verb` for live events.
  *
@@ -82,6 +91,7 @@ export function defineEvent<const Type extends string, const Schema extends Even
   /** Convert data to the next version, by the version they start from. */
   readonly upcasts?: Readonly<Record<number, (data: Json) => Json>>;
 }): OwnEventDefinition<Type, TypesOf<Schema>["input"], TypesOf<Schema>["output"]> {
+  checkOptions("An event's definition", given, definitionKeys);
   const { type, version = 1, kept, schema, upcasts = {} } = given;
   const problem = problemOf({ type, version, kept, schema, upcasts });
   if (problem) throw new BoughError("invalid_argument", problem, { data: { type } });

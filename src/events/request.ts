@@ -14,6 +14,8 @@ export interface RunIdentity {
 /** A run's output schema as JSON Schema: one, or several by name. */
 export interface KeptOutput {
   readonly mode: "native" | "tool";
+  /** What the names of the tools begin with, if not with `return_`. */
+  readonly toolPrefix?: string;
   readonly schema?: JsonObject;
   readonly union?: { readonly [name: string]: JsonObject };
   /** The run checked the answer with a validator. A resumed run checks it against the JSON Schema. */

@@ -22,7 +22,7 @@ export function checkQuery({ metadata, activeBefore, limit }: SessionQuery): voi
   }
 }
 
-export function checkLimit(limit: unknown): void {
+function checkLimit(limit: unknown): void {
   checkWhole("limit", limit);
   if (Number(limit) < 0) throw invalid("limit", "must not be negative");
 }

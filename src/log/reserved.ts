@@ -1,12 +1,18 @@
 // Sessions that are a server's own, and listings without them.
 
-import { defaultPageSize, type SessionPage, type SessionQuery, type SessionRecord, type Store } from "./store.ts";
+import { defaultPageSize, type SessionPage, type SessionRecord, type Store, type StoreSessionQuery } from "./store.ts";
 
 /** The ids of a server's own sessions begin with it: its tenants' sessions, stored agents and audit log. */
 export const reservedMark = "~";
 
 export function isReserved(sessionId: string): boolean {
   return sessionId.startsWith(reservedMark);
+}
+
+/** The space of a session (StoreSessionQuery): "" unless its id is reserved. */
+export function spaceOf(sessionId: string): string {
+  if (!isReserved(sessionId)) return "";
+  return sessionId.slice(0, Math.max(sessionId.indexOf(reservedMark, 1), 0) + 1);
 }
 
 /**
@@ -21,7 +27,7 @@ const mostPages = 8;
 /** A page of the sessions that are shown. What is left out takes no place in it, as far as a few more pages can help. */
 export async function listShown(
   store: Pick<Store, "listSessions">,
-  query: SessionQuery,
+  query: StoreSessionQuery,
   isShown: (sessionId: string) => boolean,
 ): Promise<SessionPage> {
   const { limit = defaultPageSize } = query;

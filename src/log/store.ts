@@ -144,11 +144,28 @@ export interface SessionQuery {
   readonly cursor?: string;
 }
 
+/** Which sessions to list, as a store is asked. */
+export interface StoreSessionQuery extends SessionQuery {
+  /**
+   * Only sessions of this space. An id that begins with "~" is in the space that its first two "~" enclose, such as "~a/b~", or in "~"
+   * if it has one only; all others are in "". Found by an index: what other spaces hold costs nothing.
+   */
+  readonly space?: string;
+}
+
 /** A page of session records. */
 export interface SessionPage {
   readonly sessions: readonly SessionRecord[];
   /** Present when there may be more. */
   readonly cursor?: string;
+}
+
+/** Selects claims. */
+export interface RunQuery {
+  /** Only claims of this session. */
+  readonly sessionId?: string;
+  /** Only claims whose lease ends before this time. Found by an index: claims that end much later cost nothing. */
+  readonly endsBefore?: number;
 }
 
 /** Selects open branches. */
@@ -250,7 +267,7 @@ export interface Store {
     options?: { expectedVersion?: number },
   ): Promise<SessionRecord>;
   /** Newest activity first (ties by id, in code point order). An invalid cursor is `invalid_argument`. */
-  listSessions(query?: SessionQuery): Promise<SessionPage>;
+  listSessions(query?: StoreSessionQuery): Promise<SessionPage>;
   /** Deletes the session and everything in it. `session_not_found`; `run_active` while a lease runs. */
   deleteSession(sessionId: string): Promise<void>;
 
@@ -287,8 +304,8 @@ export interface Store {
   renewRun(ref: BranchRef, claim: { epoch: number; leaseMs: number }): Promise<RunClaim>;
   /** Releases the slot; false when the claim was no longer in force. */
   releaseRun(ref: BranchRef, claim: { epoch: number }): Promise<boolean>;
-  /** Every claim that was not released, expired or not, oldest first. Recovery starts from these. */
-  listRuns(options?: { sessionId?: string }): Promise<readonly RunClaim[]>;
+  /** Claims that were not released, expired or not, oldest first. Recovery starts from these. */
+  listRuns(query?: RunQuery): Promise<readonly RunClaim[]>;
   /**
    * Branches whose header has a value under `turn`, `asks`, `queued` or `tasks`, by session id and then by branch id (code point
    * order). Found by an index: the cost is that of the page, whatever else is stored. A session that is not there has none. A

@@ -2,6 +2,18 @@
 
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { BoughError } from "../base/errors.ts";
+import {
+  anything,
+  checkOptions,
+  flag,
+  number,
+  object,
+  oneOf,
+  optionKeys,
+  optionTable,
+  text,
+  texts,
+} from "../base/options.ts";
 import { type AnyTool, defineTool, type PermissionRule, type ToolEffect, type ToolSource } from "../tools/index.ts";
 import { type McpAddress, type McpCommand, McpConnection } from "./connection.ts";
 import { legalNames } from "./names.ts";
@@ -32,11 +44,26 @@ export interface McpToolsOptions {
   readonly logger?: { warn(...words: unknown[]): void };
 }
 
+const commandNames = optionKeys<McpCommand>({ command: true, args: true, env: true, cwd: true });
+const addressNames = optionKeys<McpAddress>({ url: true, headers: true });
+const optionNames = optionTable<McpToolsOptions>({
+  name: text,
+  prefix: text,
+  include: texts,
+  trustHints: flag,
+  effect: oneOf("read", "retry", "once"),
+  permission: anything,
+  timeoutMs: number,
+  logger: object,
+});
+
 /**
  * The tools of an MCP server. The server is started or connected to when its tools are first needed. Each tool needs permission
  * by default. The list of tools is read once; later changes are not noticed.
  */
 export function mcpTools(server: McpCommand | McpAddress, options: McpToolsOptions = {}): ToolSource {
+  checkOptions("An MCP server's address", server, "command" in server ? commandNames : addressNames);
+  checkOptions("The options of mcpTools", options, optionNames);
   const name = options.name ?? ("command" in server ? server.command : new URL(server.url).host);
   const connection = new McpConnection(server, name);
   const { logger = console } = options;

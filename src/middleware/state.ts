@@ -2,6 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkJson, factLimits, type Json } from "../base/json.ts";
+import { anything, checkOptions, fn, oneOf, optionTable, text } from "../base/options.ts";
 import { reservedState } from "../projection/reserved-state.ts";
 import type { StateHandle } from "../tools/index.ts";
 
@@ -33,6 +34,15 @@ export interface StateDeclaration<T> {
   readonly migrate?: (value: Json, from: number) => T;
 }
 
+const declarationTable = optionTable<StateDeclaration<Json> & { readonly schema?: StateSchema }>({
+  key: text,
+  scope: oneOf("run", "branch", "session"),
+  version: anything,
+  initial: anything,
+  schema: { fits: (value) => "~standard" in Object(value), wanted: "a Standard Schema, such as zod's" },
+  migrate: fn,
+});
+
 /**
  * Declares a piece of state. With a `schema`, values are validated when they are read and written. The schema must be
  * synchronous and must accept its own output.
@@ -44,8 +54,9 @@ export function defineState<T>(declaration: StateDeclaration<T>): StateHandle<Ex
 export function defineState(
   declaration: StateDeclaration<Json> & { readonly schema?: StateSchema<Json> },
 ): StateHandle<Json> {
+  checkOptions("The declaration of state", declaration, declarationTable);
   const { key, scope, version = 1, initial, schema, migrate } = declaration;
-  if (key === "") throw new BoughError("invalid_argument", "State needs a key.");
+  if (key === "" || key === undefined) throw new BoughError("invalid_argument", "State needs a key.");
   if (reservedState.has(`@${key}`)) {
     throw new BoughError("invalid_argument", `The state key "${key}" is reserved.`, { data: { key } });
   }

@@ -62,6 +62,17 @@ export async function takesUrl(model: LanguageModel, url: string, mediaType: str
   );
 }
 
+/** Whether the model's package takes a file by the provider's own reference to it. */
+export function takesReference(
+  { specificationVersion, provider }: Pick<LanguageModel, "specificationVersion" | "provider">,
+  place: FilePlace,
+  mediaType: string,
+): boolean {
+  if (specificationVersion !== "v4" || place !== "user") return false;
+  // Chat Completions takes ids of documents alone.
+  return !/^(openai|azure)\.chat/.test(provider) || mediaType === "application/pdf";
+}
+
 /** A provider package that does not take something says so with this error, before it sends anything. */
 export function unsupportedFeature(error: unknown): string | undefined {
   let current = error;

@@ -62,7 +62,8 @@ function readWindow(text: string): number | undefined {
 }
 
 /** Every text of an error: provider packages keep the response's body, and wrap one error in another. */
-function collectTexts(error: unknown, depth = 0): string[] {
+/** What an error and those behind it say. */
+export function collectTexts(error: unknown, depth = 0): string[] {
   if (typeof error === "string") return [error];
   if (typeof error !== "object" || error === null || depth > 4) return [];
   const { message, code, type, responseBody, cause, data, error: inner, lastError } = error as Record<string, unknown>;

@@ -10,10 +10,11 @@
 
 import { BoughError } from "../base/errors.ts";
 import { type JsonObject, mergePatch } from "../base/json.ts";
-import type { Draft, Fact, FactType, Message, Ownership, UnknownFact } from "../events/index.ts";
+import type { Fact, FactType, Message, UnknownFact } from "../events/index.ts";
 import {
   addToLedger,
   countLedger,
+  countShown,
   cutOverlays,
   discardOverlays,
   foldCleared,
@@ -25,15 +26,14 @@ import {
   unclosedMessages,
 } from "./overlay.ts";
 import { dropFromQueue, foldEdited, foldQueued } from "./queue.ts";
-import { mergeRequests } from "./request.ts";
+import { askedOf, headerOf, interactionOf, messageOf, outcomeOf, resumedWith, runOf, updateHeader } from "./records.ts";
 import { spend, sumUsage } from "./spent.ts";
+import { addStep, foldParked, stepOf, wake } from "./steps.ts";
 import { cutTasks, dropTask, foldTaskStarted } from "./tasks.ts";
 import { addResult, answerDangling, keepAnswered } from "./tools.ts";
 import {
-  type BranchHeader,
   type BranchView,
   emptyView,
-  type Interaction,
   type OpenTurn,
   PartialView,
   type RunRecord,
@@ -57,6 +57,7 @@ export function fold(view: BranchView, fact: Fact | UnknownFact): void {
   }
   // A kind this version does not know, of a newer log or a newer server, moves the position and nothing else.
   if (isKnown(fact)) foldKnown(view, fact);
+  if (view.open?.asleep) wake(view, fact);
   view.seq = fact.seq;
   view.updatedAt = fact.at;
 }
@@ -86,6 +87,7 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     view.open = { id: fact.id, from: fact.seq, startedAt: fact.at, runs: [runOf(fact)], messages: [], set: {} };
     if (fact.by ?? fact.metadata ?? fact.request) view.open = { ...view.open, ...askedOf(fact) };
     if (fact.inputs) dropFromQueue(view, fact.inputs);
+    if (fact.continues) view.open = { ...view.open, continues: fact.continues };
   },
   "turn.resumed"(view, fact) {
     growing(view, fact).runs.push(runOf(fact));
@@ -103,7 +105,11 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
     addResult(growing(view, fact).messages, fact);
   },
   // What a recovery and a watcher read in the log itself; no part of what a branch is.
-  "turn.parked": nothing,
+  "turn.parked": foldParked,
+  "step.started": foldStep,
+  "step.returned": foldStep,
+  "step.skipped": foldStep,
+  "signal.received": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
   "turn.handed"(view, { callId, path, ...fact }) {
@@ -166,6 +172,10 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
 
 function nothing(): void {}
 
+function foldStep(view: BranchView, fact: Fact<"step.started" | "step.returned" | "step.skipped">): void {
+  view.open = addStep(openTurnOf(view, fact), stepOf(fact));
+}
+
 /** A fork inside a turn closes that turn in the child. */
 function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   const { overlays } = view;
@@ -185,6 +195,8 @@ function foldForked(view: BranchView, fact: Fact<"branch.forked">): void {
   view.lastCut = fact.seq;
   view.lastState = fact.seq;
   view.context = null;
+  view.shared = messages;
+  view.reverts = [];
   view.usage = {};
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
@@ -211,6 +223,17 @@ function foldReverted(view: BranchView, fact: Fact<"branch.reverted">): void {
   view.context = null;
   rebuild(view);
   view.state = mergePatch(view.state, fact.set ?? {});
+  view.shared = Math.min(view.shared, fact.messages);
+  noteRevert(view, fact);
+}
+
+/** How many reverts a view knows: rows of branches have them, and are written with every append. */
+const mostReverts = 32;
+
+function noteRevert(view: BranchView, { seq }: { readonly seq: number }): void {
+  const last = view.messages.at(-1);
+  const revert = { seq, messageCount: countShown(view), ...(last && { messageId: last.id }) };
+  view.reverts = [...view.reverts, Object.freeze(revert)].slice(-mostReverts);
 }
 
 interface TurnEnd<Status extends TurnStatus = TurnStatus> {
@@ -309,13 +332,6 @@ function growing(view: BranchView, fact: { turnId: string; seq: number; type: st
   return openTurnOf(view, fact) as unknown as { runs: RunRecord[]; messages: Message[]; set: JsonObject };
 }
 
-/** The question that a fact asks. */
-export function interactionOf(fact: Fact<"interaction.opened">): Interaction {
-  const { id, at, kind, request, turnId, callId, expiresAt } = fact;
-  const optional = { ...(turnId && { turnId }), ...(callId && { callId }), ...(expiresAt && { expiresAt }) };
-  return { id, kind, request, openedAt: at, ...optional } as Interaction;
-}
-
 function closeInteraction(view: BranchView, fact: Fact<"interaction.answered" | "interaction.expired">): void {
   view.interactions = view.interactions.filter(({ id }) => id !== fact.interactionId);
 }
@@ -345,73 +361,4 @@ function noteTexts(view: BranchView, { prompt, seq }: Fact<"message.added">): vo
   if (old.length + fresh.length === 0) return;
   const rest = view.texts.filter((text) => !old.includes(text) && !Object.hasOwn(added, text.sha));
   view.texts = [...rest, ...old.filter(({ sha }) => !Object.hasOwn(added, sha)), ...fresh].slice(-mostTexts);
-}
-
-/** The message that a fact adds. */
-export function messageOf(fact: Draft<"message.added">): Message {
-  const { id, at, turnId, role, content, partial, providerOptions, source, inputId } = fact;
-  const message: Mutable<Message> = { id, role, content: content as Message["content"], createdAt: at, turnId };
-  if (partial) message.partial = partial;
-  if (providerOptions) message.providerOptions = providerOptions;
-  if (source && source !== "user") message.source = source;
-  if (inputId) message.inputId = inputId;
-  return Object.freeze(message);
-}
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-function runOf({ at, runId, agentId }: { at: number; runId?: string | undefined; agentId?: string | undefined }) {
-  const run: { runId?: string; agentId?: string; startedAt?: number } = {};
-  if (runId) run.runId = runId;
-  if (agentId) run.agentId = agentId;
-  run.startedAt = at;
-  return Object.freeze(run as RunRecord);
-}
-
-function askedOf({ by, metadata, request }: Fact<"turn.started">): Pick<OpenTurn, "by" | "metadata" | "request"> {
-  return { ...(by !== undefined && { by }), ...(metadata && { metadata }), ...(request && { request }) };
-}
-
-/** Who asked first stays; what a later run said anew overrides what the turn had. */
-function resumedWith(turn: OpenTurn, { metadata, request: anew }: Fact<"turn.resumed">): OpenTurn {
-  const request = mergeRequests(turn.request, anew);
-  return {
-    ...turn,
-    ...(metadata && { metadata: mergePatch(turn.metadata ?? {}, metadata) }),
-    ...(request && { request }),
-  };
-}
-
-function outcomeOf(fact: Fact<"turn.staged" | "turn.committed" | "turn.ended">): TurnOutcome {
-  const { reason, iterations, usage, children } = fact;
-  const outcome: Mutable<TurnOutcome> = {};
-  if (reason !== undefined) outcome.reason = reason;
-  if (iterations !== undefined) outcome.iterations = iterations;
-  if (usage !== undefined) outcome.usage = usage as JsonObject;
-  if (children !== undefined) outcome.children = children as JsonObject;
-  return outcome;
-}
-
-function headerOf(fact: Fact<"branch.created" | "branch.forked">): BranchHeader {
-  return updateHeader({ metadata: {}, ...ownershipOf(fact as Ownership) }, fact);
-}
-
-function ownershipOf({ owner, visibility }: Ownership): Ownership {
-  return { ...(owner && { owner }), ...(visibility && { visibility }) };
-}
-
-function updateHeader(header: BranchHeader, changes: Partial<Omit<Fact<"branch.updated">, "type">>): BranchHeader {
-  const {
-    name = header.name,
-    description = header.description,
-    tags = header.tags,
-    metadata = header.metadata,
-  } = changes;
-  return {
-    ...(typeof name === "string" && { name }),
-    ...(typeof description === "string" && { description }),
-    ...(tags && { tags }),
-    metadata,
-    ...ownershipOf(header),
-  };
 }

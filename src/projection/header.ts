@@ -3,9 +3,10 @@
 import type { JsonObject } from "../base/json.ts";
 import type { AnyDraft } from "../events/codec.ts";
 import type { Draft, Fact, Ownership, UnknownFact } from "../events/index.ts";
+import { firstWords } from "./first-words.ts";
 import { fold } from "./fold.ts";
-import { addToLedger, countShown, isHard } from "./overlay.ts";
-import { type BranchView, copyUnclosed, copyView } from "./view.ts";
+import { addToLedger, countLedger, countShown, isHard, unclosedMessages } from "./overlay.ts";
+import { type BranchView, copyUnclosed, copyView, type Revert, type TurnStatus } from "./view.ts";
 
 /** The keys of a branch row's header. */
 export interface RowHeader extends Ownership {
@@ -17,14 +18,23 @@ export interface RowHeader extends Ownership {
   readonly messages?: number;
   /** Whether people see something else than the log's messages, because they were compacted hard. */
   readonly compacted?: true;
-  /** The turn that is not closed, if there is one. */
+  /** The turn that is not closed, if there is one and it does not sleep. */
   readonly turn?: string;
+  /** The open turn that sleeps: nobody has to look for it, so it is not listed as open. */
+  readonly asleep?: string;
   /** The interactions that wait for an answer; absent when none does. */
   readonly asks?: readonly string[];
   /** How many inputs wait for a turn; absent when none does. */
   readonly queued?: number;
   /** How many background tasks have not ended; absent when none. */
   readonly tasks?: number;
+  /** The branch's first own message: its id, and how its text begins. */
+  readonly first?: { readonly id: string; readonly words: string };
+  /** The agent of the newest turn. */
+  readonly agent?: string;
+  /** How the newest closed turn ended, unless it was committed. */
+  readonly ended?: Exclude<TurnStatus, "committed">;
+  readonly reverts?: readonly Revert[];
   readonly fork?: { readonly messageId?: string; readonly messages: number };
   /** The id of the branch's first own fact: tells it from another branch that had its id before. */
   readonly born?: string;
@@ -61,6 +71,7 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   const patch: JsonObject = {};
   if (messages !== countShown(view)) patch.messages = messages;
   if (turn !== unclosedTurn(view)) patch.turn = turn;
+  if (after.open?.asleep !== view.open?.asleep) patch.asleep = after.open?.asleep ? after.open.id : null;
   if (rewrites && after.overlays.some(isHard) !== view.overlays.some(isHard)) {
     patch.compacted = after.overlays.some(isHard) || null;
   }
@@ -71,6 +82,8 @@ export function foldAhead(view: BranchView, facts: readonly (Fact | UnknownFact)
   if (after.queue !== view.queue) patch.queued = after.queue.length || null;
   if (after.tasks.length !== view.tasks.length) patch.tasks = after.tasks.length || null;
   if (after.state !== view.state) patch.state = shownState(after.state);
+  if (after.reverts !== view.reverts) patch.reverts = after.reverts as unknown as JsonObject[];
+  Object.assign(patch, patchTurns({ view, after, rewrites }, facts));
   return { view, seq: view.seq, after, rewrites, patch };
 }
 
@@ -147,5 +160,58 @@ function asksOf({ interactions }: BranchView): string[] | null {
 }
 
 function unclosedTurn({ open, staged }: BranchView): string | null {
+  if (open?.asleep) return null;
   return open?.id ?? staged.at(-1)?.id ?? null;
+}
+
+/** The turn of a branch that is not closed, as its row tells. */
+export function openTurnIn({ turn, asleep }: Pick<RowHeader, "turn" | "asleep">): string | undefined {
+  return turn ?? asleep ?? undefined;
+}
+
+/** What lists show of a branch beside its counts. */
+export interface ShownTurns {
+  readonly agent?: string;
+  readonly ended?: Exclude<TurnStatus, "committed">;
+  readonly first?: { readonly id: string; readonly words: string };
+}
+
+/** The same as a view tells it that holds all messages. */
+export function shownTurns(view: BranchView): ShownTurns {
+  const at = view.shared - view.skipped;
+  const first = view.messages[at] ?? unclosedMessages(view)[at - view.messages.length];
+  return { ...newestTurns(view), ...(first && { first: { id: first.id, words: firstWords(first) } }) };
+}
+
+/** The agent of the newest turn, and how the newest closed one of the branch's own ended. */
+function newestTurns({
+  open,
+  staged,
+  turns,
+  fork,
+}: Pick<BranchView, "open" | "staged" | "turns" | "fork">): ShownTurns {
+  const closed = turns.at(-1);
+  const agent = (open ?? staged.at(-1) ?? closed)?.runs.at(-1)?.agentId;
+  const isOwn = closed && closed.from > (fork?.from.seq ?? 0);
+  return {
+    ...(agent !== undefined && { agent }),
+    ...(isOwn && closed.status !== "committed" && closed.reason !== "reverted" && { ended: closed.status }),
+  };
+}
+
+/** Most turns change nothing of it, and rows are written with every append. */
+function patchTurns(
+  { view, after, rewrites }: Pick<Ahead, "view" | "after" | "rewrites">,
+  facts: readonly (Fact | UnknownFact)[],
+) {
+  const patch: JsonObject = {};
+  const before = newestTurns(view);
+  const isKnown = view.turns.length > 0 || view.skippedTurns === 0;
+  const now = newestTurns(rewrites || after.turns.length > 0 ? after : { ...after, turns: view.turns });
+  if (!isKnown || now.agent !== before.agent) patch.agent = now.agent ?? null;
+  if (!isKnown || now.ended !== before.ended) patch.ended = now.ended ?? null;
+  const own = (of: BranchView) => countLedger(of) + unclosedMessages(of).length - of.shared;
+  if (own(view) > 0) return own(after) > 0 ? patch : { ...patch, first: null };
+  const first = facts.find((fact): fact is Fact<"message.added"> => fact.type === "message.added");
+  return first ? { ...patch, first: { id: first.id, words: firstWords(first) } } : patch;
 }

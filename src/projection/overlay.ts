@@ -14,9 +14,9 @@
 //   Overlay-7. Removing an overlay gives the view that there would be without it.
 
 import { BoughError } from "../base/errors.ts";
-import { freezeJson } from "../base/json.ts";
-import type { Fact, Message, OverlayRecord, Part, ToolResultPart } from "../events/index.ts";
+import type { Fact, Message, OverlayRecord } from "../events/index.ts";
 import { callsOf } from "../events/parts.ts";
+import { clearResults } from "./cleared.ts";
 import { answerDangling, resultsId } from "./tools.ts";
 import { type BranchView, type Cleared, type Overlay, PartialView } from "./view.ts";
 
@@ -159,7 +159,8 @@ export function setOverlays(
     view.overlays = view.overlays.map((each) => (each.to <= count ? settled(each) : each));
     for (const each of view.overlays) if (each.turnId === undefined) dropCovered(view, each);
   }
-  if (cleared) view.cleared = [...cleared];
+  // A position of another log, which a fork carries, must not lie behind what happens here later.
+  if (cleared) view.cleared = cleared.map((each) => (each.seq > seq ? { ...each, seq } : each));
 }
 
 /** Drops what lies behind the end of a ledger that was cut, or was written after a position. */
@@ -280,23 +281,6 @@ function renderWindow(view: BranchView, from: number, to: number, unclosed?: rea
     const calls = cleared.get(position);
     return calls ? clearResults(message, calls) : message;
   });
-}
-
-/** The message with a note in place of each output that was cleared. */
-function clearResults(message: Message, callIds: ReadonlySet<string>): Message {
-  if (typeof message.content === "string") return message;
-  const content = message.content.map((part) => {
-    if (part.type !== "tool-result" || !callIds.has((part as ToolResultPart).toolCallId)) return part;
-    const result = part as ToolResultPart;
-    return { ...result, output: { type: "text", value: clearedNote(result) } } as Part;
-  });
-  return freezeJson({ ...message, content } as Message);
-}
-
-function clearedNote({ toolName, output }: ToolResultPart): string {
-  const { value } = output as { value?: unknown };
-  const size = typeof value === "string" ? value.length : JSON.stringify(value ?? null).length;
-  return `[Output of ${toolName} cleared: ${size.toLocaleString("en-US")} characters. Call it again if needed.]`;
 }
 
 function keptAt({ overlays }: BranchView, position: number): Message | undefined {

@@ -29,8 +29,10 @@ type Rest = Omit<
   | "interactions"
   | "queue"
   | "tasks"
+  | "reverts"
+  | "shared"
 > &
-  Partial<Pick<BranchView, "queue" | "tasks">>;
+  Partial<Pick<BranchView, "queue" | "tasks" | "reverts" | "shared">>;
 
 /** The first line; the others are lists of messages. */
 interface Head {
@@ -80,7 +82,7 @@ export function cutSegment(view: BranchView, sealed: readonly Sealed[], id: stri
 /** All of a view between turns but its messages and turns. */
 function restOf(view: BranchView): Rest {
   const { seq, createdAt, updatedAt, header, fork, state, overlays, cleared, context } = view;
-  const { lastOverlay, lastCut, lastState, texts, usage, queue, tasks } = view;
+  const { lastOverlay, lastCut, lastState, texts, usage, queue, tasks, reverts, shared } = view;
   return {
     seq,
     createdAt,
@@ -96,6 +98,8 @@ function restOf(view: BranchView): Rest {
     context,
     texts,
     usage,
+    ...(shared !== (fork?.messages ?? 0) && { shared }),
+    ...(reverts.length > 0 && { reverts }),
     ...(queue.length > 0 && { queue }),
     ...(tasks.length > 0 && { tasks }),
   };
@@ -168,7 +172,8 @@ export function joinSegments(
   }
   const end = sealed.at(-1)!;
   if (skipped > end.messages) return undefined;
-  const view: BranchView = { ...emptyView(), ...last.rest, messages, skipped, turns, skippedTurns };
+  const { shared = last.rest.fork?.messages ?? 0 } = last.rest;
+  const view: BranchView = { ...emptyView(), ...last.rest, shared, messages, skipped, turns, skippedTurns };
   rebuild(view);
   return { view, sealed };
 }

@@ -53,6 +53,14 @@ export interface OpenTurn {
   readonly handed?: Handed;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
+  /** The steps of a workflow, in the order in which they began or returned. */
+  readonly steps?: readonly StepRecord[];
+  /** How many of them have begun and not returned. */
+  readonly stepsBegun?: number;
+  /** Present while it sleeps: nothing was written on the branch since it was parked so. */
+  readonly asleep?: Asleep;
+  /** The turn before, which this one goes on with. */
+  readonly continues?: { readonly turnId: string; readonly steps?: boolean | undefined };
   /** How it completed; present once it waits to be saved. */
   readonly outcome?: TurnOutcome;
   /** How it ended instead, when it was cut off after a turn that waits: then it waits with it. */
@@ -65,6 +73,30 @@ export interface Handed {
   readonly path: readonly string[];
   /** The path before. */
   readonly before?: readonly string[];
+}
+
+/** A step of a workflow, as its newest fact tells. Its output is in the log. */
+export interface StepRecord {
+  readonly key: string;
+  readonly kind: "step" | "agent" | "sleep" | "ask" | "wait" | "flow";
+  readonly status: "started" | "returned" | "failed" | "skipped";
+  /** The position and time of its newest fact. */
+  readonly seq: number;
+  readonly at: number;
+  /** When a step that sleeps goes on. */
+  readonly until?: number;
+  readonly tries?: number;
+  readonly ms?: number;
+  readonly error?: JsonObject;
+  readonly why?: string;
+  /** Where its agent worked. */
+  readonly child?: JsonObject;
+  readonly usage?: JsonObject;
+}
+
+/** A turn that nothing is to be done for, until a time if it has one, or until anything is written on its branch. */
+export interface Asleep {
+  readonly until?: number;
 }
 
 export type { Interaction };
@@ -126,6 +158,15 @@ export interface ForkFact {
   readonly messages: number;
 }
 
+/** A revert: where it stands in the log, and what was left. */
+export interface Revert {
+  readonly seq: number;
+  /** As people see them. */
+  readonly messageCount: number;
+  /** The last message that was left. */
+  readonly messageId?: string;
+}
+
 /** The projection of a branch's log. The code that folds owns it; only unclosed turns are changed in place. */
 export interface BranchView {
   seq: number;
@@ -152,6 +193,10 @@ export interface BranchView {
   context: { readonly tokens: number; readonly upTo: number } | null;
   /** The texts that replies were made from and that later ones need not keep again: the latest, those used last at the end. */
   texts: readonly KeptText[];
+  /** How many messages of the ledger it shares with its source: the others are its own. */
+  shared: number;
+  /** The newest reverts of the branch, oldest first; a fork begins without. */
+  reverts: readonly Revert[];
   /** What the branch's own closed turns used; that of their children is on the children's branches. */
   usage: JsonObject;
   turns: TurnRecord[];
@@ -190,6 +235,8 @@ export function emptyView(): BranchView {
     lastState: 0,
     context: null,
     texts: [],
+    shared: 0,
+    reverts: [],
     usage: {},
     turns: [],
     skippedTurns: 0,
@@ -209,7 +256,8 @@ export function stateOf({ state, staged, open }: BranchView): JsonObject {
 
 /** An unclosed turn that stays as it is while the fold goes on. */
 export function copyTurn(turn: OpenTurn): OpenTurn {
-  return { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  const copy = { ...turn, runs: turn.runs.slice(), messages: turn.messages.slice(), set: { ...turn.set } };
+  return turn.steps ? { ...copy, steps: turn.steps.slice() } : copy;
 }
 
 /** A view that can be folded further without changing this one. */

@@ -11,7 +11,20 @@ import type {
   SubmitOptions,
 } from "../client/index.ts";
 import type { BoughEvent } from "../events/index.ts";
-import type { BranchSummary, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
+import { type Parting, partings } from "../projection/index.ts";
+import type { Change } from "../wire/changes.ts";
+import type { RedoRequest, UndoneTurn, Upload } from "../wire/handle.ts";
+import { planEdit, planRegeneration, type Revision } from "../wire/revise.ts";
+import type {
+  BranchSummary,
+  ContentBody,
+  InputAnswer,
+  InteractionBody,
+  InterruptAnswer,
+  ResponseAnswer,
+} from "../wire/types.ts";
+import { useChanges } from "./use-changes.ts";
+import { type PendingUpload, type UploadRequest, useUploads } from "./use-uploads.ts";
 
 /** Options of `useBranch`. */
 export interface UseBranchOptions<Event = BoughEvent> {
@@ -19,6 +32,11 @@ export interface UseBranchOptions<Event = BoughEvent> {
   readonly last?: number;
   /** Tools that run in this page. The latest render's tools are used. */
   readonly tools?: ClientTools;
+  /**
+   * Reloads the list of branches when anybody forks, renames, reverts or deletes one (default false). Takes one more connection; without
+   * it, the list is reloaded when a turn of this branch has ended and after the hook's own actions.
+   */
+  readonly followBranches?: boolean;
   /** Called with every event of the branch; that of the latest render is used. */
   readonly onEvent?: (event: Event) => void;
 }
@@ -50,6 +68,23 @@ export interface BranchUse<Event = BoughEvent> extends Omit<BranchPicture, "inte
   stop(reason?: string): Promise<InterruptAnswer>;
   /** Forks the branch after a message (default: the latest). */
   fork(request?: ForkRequest): Promise<RemoteBranch<Event>>;
+  /** The places where the messages have other versions, on other branches: `‹2/3›`. */
+  readonly partings: readonly Parting[];
+  /** Forks before a user message and submits another input in its place; resolves with the new branch. */
+  edit(messageId: string, input: Input, options?: SubmitOptions): Promise<RemoteBranch<Event>>;
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
+  regenerate(messageId?: string, options?: SubmitOptions): Promise<RemoteBranch<Event>>;
+  /** Reverts the last turn. */
+  undo(): Promise<UndoneTurn>;
+  /** Brings what the newest `undo` took away back, on a new branch. */
+  redo(request?: RedoRequest): Promise<RemoteBranch<Event>>;
+  /**
+   * Stores a file for the branch and shows in `uploads` how far it is. The answer's `uri` is what a message refers to:
+   * `{ type: "file", data: uri }`.
+   */
+  upload(bytes: Upload, request?: UploadRequest): Promise<ContentBody>;
+  /** The files on their way. */
+  readonly uploads: readonly PendingUpload[];
   /** Reloads the list of branches: forks by other clients are not announced. */
   refresh(): Promise<void>;
   /** The client's handle of the branch, for everything else. */
@@ -68,7 +103,7 @@ export function useBranch<Event = BoughEvent>(
   options: UseBranchOptions<NoInfer<Event>> = {},
 ): BranchUse<Event> {
   const { agentId, sessionId, branchId = "main" } = typeof scope === "string" ? { sessionId: scope } : scope;
-  const { last } = options;
+  const { last, followBranches = false } = options;
   const tools = useLatest(options.tools ?? {});
   const onEvent = useLatest(options.onEvent);
   const handle = useMemo(() => client.branch({ agentId, sessionId, branchId }), [client, agentId, sessionId, branchId]);
@@ -88,7 +123,24 @@ export function useBranch<Event = BoughEvent>(
   );
   const { failure, attempt, fail } = useAttempts(handle);
   const { branches, refresh } = useBranches(client, sessionId, fail, picture.lastTurn?.id);
+  const refreshSoon = useMemo(() => oneAtATime(refresh, fail), [refresh, fail]);
+  useChanges(client, {
+    sessionId,
+    isEnabled: followBranches,
+    onChange: ({ type }) => void (listChanges.has(type) && refreshSoon()),
+    onStale: refreshSoon,
+  });
   const actions = useMemo(() => actionsOf(handle, attempt, refresh), [handle, attempt, refresh]);
+  const { uploads, upload: store } = useUploads(handle);
+  const upload = useCallback(
+    (bytes: Upload, request?: UploadRequest) => {
+      const stored = store(bytes, request);
+      // One that was cancelled has not failed.
+      stored.catch((error: unknown) => (Object(error).name === "AbortError" ? undefined : fail(error)));
+      return stored;
+    },
+    [store, fail],
+  );
   const { run } = picture;
   const stop = useCallback((reason?: string) => actions.stop(run?.runId, reason), [actions, run?.runId]);
   const interactions = useMemo(
@@ -96,6 +148,7 @@ export function useBranch<Event = BoughEvent>(
     [picture.interactions, actions],
   );
   const siblings = useMemo(() => siblingsOf(branches, branchId), [branches, branchId]);
+  const parts = useMemo(() => partings(branches, branchId), [branches, branchId]);
   const { error: broken, ...drawn } = picture;
   const error = asError(broken ?? failure);
   return {
@@ -105,9 +158,11 @@ export function useBranch<Event = BoughEvent>(
     interactions,
     branches,
     siblings,
-    submit: actions.submit,
-    fork: actions.fork,
+    partings: parts,
+    ...ofTurns(actions),
     stop,
+    upload,
+    uploads,
     refresh,
     handle,
   };
@@ -166,19 +221,61 @@ function useBranches(
 
 const none: readonly BranchSummary[] = [];
 
+/** What changes rows of the list. */
+const listChanges: ReadonlySet<Change["type"]> = new Set([
+  ...(["session-change", "branch-create", "branch-fork", "branch-change", "branch-delete"] as const),
+  ...(["run-start", "run-end", "question-open", "question-close", "queue-change"] as const),
+]);
+
+/** Calls that come while one is under way become one call after it. */
+function oneAtATime(work: () => Promise<void>, onError: (error: unknown) => void): () => void {
+  let isUnderWay = false;
+  let isDue = false;
+  const go = () => {
+    isDue = isUnderWay;
+    if (isUnderWay) return;
+    isUnderWay = true;
+    work()
+      .catch(onError)
+      .finally(() => {
+        isUnderWay = false;
+        if (isDue) go();
+      });
+  };
+  return go;
+}
+
+/** Those of the hook's actions that need nothing of the picture. */
+function ofTurns<Event>(actions: ReturnType<typeof actionsOf<Event>>) {
+  const { submit, fork, edit, regenerate, undo, redo } = actions;
+  return { submit, fork, edit, regenerate, undo, redo };
+}
+
 function actionsOf<Event>(handle: RemoteBranch<Event>, attempt: Attempt, refresh: () => Promise<void>) {
+  const revise = async (revision: Promise<Revision>, options: SubmitOptions = {}) => {
+    const { point, input } = await revision;
+    const branch = await handle.fork(point);
+    await branch.submit(input, options);
+    await refresh();
+    return branch;
+  };
+  const refreshed = async <T>(work: Promise<T>): Promise<T> => {
+    const result = await work;
+    await refresh();
+    return result;
+  };
   return {
+    edit: (messageId: string, input: Input, options?: SubmitOptions) =>
+      attempt(revise(planEdit(handle, messageId, input), options)),
+    regenerate: (messageId?: string, options?: SubmitOptions) =>
+      attempt(revise(planRegeneration(handle, messageId), options)),
+    undo: () => attempt(refreshed(handle.undo())),
+    redo: (request?: RedoRequest) => attempt(refreshed(handle.redo(request))),
     submit: (input?: Input, options: SubmitOptions = {}) => attempt<InputAnswer>(handle.submit(input, options)),
     stop: (runId: string | undefined, reason: string | undefined) =>
       attempt(handle.interrupt({ ...(runId !== undefined && { runId }), ...(reason !== undefined && { reason }) })),
     respond: (id: string, answer: JsonObject) => attempt(handle.respond(id, answer)),
-    fork: (request?: ForkRequest) =>
-      attempt(
-        handle.fork(request).then(async (branch) => {
-          await refresh();
-          return branch;
-        }),
-      ),
+    fork: (request?: ForkRequest) => attempt(refreshed(handle.fork(request))),
   };
 }
 

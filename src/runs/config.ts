@@ -135,6 +135,8 @@ export interface AgentSettings {
   /** Whether prompts carry hints for the provider's cache. */
   readonly promptCaching: boolean;
   readonly compaction: CompactionPlan;
+  /** A model by the agent's name for it, by the provider's, or as it is. */
+  readonly findModel: (choice: ModelChoice) => Promise<LanguageModel>;
   /** How files are sent. */
   readonly files: FilePlan;
   readonly audio: AudioOptions;

@@ -23,16 +23,22 @@ export const handedOver = "handed-over";
 /** Why a turn is parked of which a call waits for a child that is parked itself. */
 export const childParked = "child";
 
+/** Why a turn is parked that has nothing to do until a time, or until something is written on its branch. */
+export const fellAsleep = "asleep";
+
 /**
  * The turn is left open for another run: a question waits for an answer, a child is parked, or this process is about to
  * close. Anything that a call waits for may reject with it.
  */
 export class Parked extends AbortReason {
   readonly reason: string;
+  /** When a turn that sleeps goes on by itself, if it does. */
+  readonly until: number | undefined;
 
-  constructor(reason: string) {
+  constructor(reason: string, until?: number) {
     super(`The run was parked: ${reason}.`);
     this.reason = reason;
+    this.until = until;
   }
 }
 

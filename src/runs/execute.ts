@@ -2,6 +2,7 @@
 
 import { alarm } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
 import { stateChanged } from "../events/drafts.ts";
 import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
@@ -17,7 +18,7 @@ import { pathOf } from "./handoffs.ts";
 import type { RunControl } from "./run.ts";
 import { ActiveTurn, stateBag } from "./turn/active-turn.ts";
 import { complete, endBy, errorOf, failureOf, type RunResult } from "./turn/close.ts";
-import { handedOn, loop } from "./turn/loop.ts";
+import { handedOn, loop, type TurnFinish } from "./turn/loop.ts";
 import { beginOrResume, factsOf, type OpenedTurn, type OpenRequest } from "./turn/open.ts";
 
 export interface Execution {
@@ -39,10 +40,18 @@ export interface Execution {
   readonly host: ChildHost;
   /** Called when the run has closed its turn and inputs wait on the branch. */
   readonly onQueue?: ((ref: BranchRef) => void) | undefined;
+  /** What works on the turn, if not the loop of model and tools. */
+  readonly loop?: TurnLoop | undefined;
+  /** What every turn that the run begins has in its metadata. */
+  readonly stamp?: JsonObject | undefined;
 }
 
+/** Works on a turn until it is to be closed. */
+export type TurnLoop = (turn: ActiveTurn) => Promise<TurnFinish>;
+
 export async function execute(execution: Execution): Promise<RunResult> {
-  const { context, settings, planFor, ref, input, takes, control, parent, opening, ownOnly, onQueue } = execution;
+  const { context, settings, planFor, ref, input, takes, control, parent, ownOnly, onQueue } = execution;
+  const { opening, loop: code, stamp: metadata } = execution;
   const { controller, runId, mailbox } = control;
   const { stamp: agent, hub, clock, leaseMs, events } = settings;
   const routing = { ...ref, runId, agent };
@@ -52,7 +61,8 @@ export async function execute(execution: Execution): Promise<RunResult> {
   try {
     const stamp = { runId, agentId: agent.id, leaseMs };
     const request = { context, ref, ...stamp, emitter, signal: controller.signal, planFor };
-    const opened = await beginOrResume({ ...request, input, opening, takes });
+    const isCode = code !== undefined;
+    const opened = await beginOrResume({ ...request, input, opening, takes, stamp: metadata, isCode });
     const { live: channel } = context.store;
     sender = channel && new LiveSender({ channel, ref, runId, clock });
     if (sender) emitter.sendTo(sender);
@@ -61,12 +71,12 @@ export async function execute(execution: Execution): Promise<RunResult> {
     control.begun({ ...ref, turnId });
     emitter.live({ type: "run-start", ...(opened.resumed && { resumed: true }) });
     const first = await work(execution, opened, emitter);
-    let { result } = first;
+    let { result, isWoken } = first;
     // An answer that came while another call still ran found the branch held, so no other process resumes the turn.
-    while (isAnswered(result)) {
-      const again = await beginOrResume({ ...request, input: undefined }).catch(unlessTaken);
+    while (isWoken || (!isCode && isAnswered(result))) {
+      const again = await beginOrResume({ ...request, input: undefined, isCode }).catch(unlessTaken);
       if (!again) break;
-      ({ result } = await work(execution, again, emitter));
+      ({ result, isWoken } = await work(execution, again, emitter));
     }
     isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
     const { status, reason, error } = result;
@@ -103,6 +113,8 @@ interface Worked {
   readonly result: RunResult;
   /** Whether the run's signal was handed out to code that may still wait for it. */
   readonly isAwaited: boolean;
+  /** It fell asleep, and something had happened by then. */
+  readonly isWoken: boolean;
 }
 
 /** Works on the turn until it is closed, or left; as often as it is handed over, with another plan. */
@@ -111,7 +123,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   for (let at: OpenedTurn & { shown?: number } = opened; ; ) {
     const worked = await workAs(execution, at, emitter);
     isAwaited ||= worked.isAwaited;
-    if (worked.result) return { result: worked.result, isAwaited };
+    if (worked.result) return { result: worked.result, isAwaited, isWoken: worked.isWoken };
     at = await nextAgent(execution, at, worked.turn);
     emitter.enterTurn(at.held.turnId, at.plan.stamp);
   }
@@ -136,9 +148,7 @@ async function nextAgent(
   return { ...opened, plan, state, asked, earlier, resumed: true, shown: turn.log.shown };
 }
 
-type WorkedAs =
-  | { readonly result: RunResult; readonly isAwaited: boolean }
-  | { readonly result?: undefined; readonly turn: ActiveTurn; readonly isAwaited: boolean };
+type WorkedAs = Worked | { readonly result?: undefined; readonly turn: ActiveTurn; readonly isAwaited: boolean };
 
 async function workAs(
   execution: Execution,
@@ -161,18 +171,19 @@ async function workAs(
     host,
     parent,
     onChild: control.child,
+    isCode: execution.loop !== undefined,
   });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
   if (turnMs !== undefined && opened.shown === undefined)
     void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
-    const result = await toItsEnd(turn, opened);
-    const isAwaited = turn.hasGivenSignal || turnMs !== undefined;
+    const result = await toItsEnd(turn, opened, execution.loop);
+    const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
     if (!result) return { turn, isAwaited };
     if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
-    return { result, isAwaited };
+    return { result, isAwaited, isWoken: turn.isWoken };
   } finally {
     turn.isOver = true;
     letGo();
@@ -180,13 +191,17 @@ async function workAs(
 }
 
 /** Nothing when another agent goes on. */
-async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn): Promise<RunResult | undefined> {
+async function toItsEnd(
+  turn: ActiveTurn,
+  { refusal }: OpenedTurn,
+  code: TurnLoop | undefined,
+): Promise<RunResult | undefined> {
   const { signal } = turn;
   try {
     if (signal.aborted) throw signal.reason;
     if (refusal) throw refusal.cause;
     for (let again = false; ; again = true) {
-      const finish = await loop(turn, { again });
+      const finish = await (code ? code(turn) : loop(turn, { again }));
       if (finish === handedOn) return undefined;
       const result = await complete(turn, finish);
       if (result) return result;

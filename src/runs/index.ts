@@ -1,5 +1,6 @@
 // Runs: one execution on a branch, from input to end.
 
+export type { FetchRules } from "../content/index.ts";
 export type {
   AudioOptions,
   AudioToTranscribe,
@@ -31,9 +32,9 @@ export {
   type TrackedWork,
 } from "./config.ts";
 export { execute } from "./execute.ts";
-export type { ContentOptions } from "./files/options.ts";
+export type { ContentOptions, ProviderFiles } from "./files/options.ts";
 export { type InterruptOutcome, type InterruptRequest, interruptRun } from "./interrupt.ts";
-export { askerOf, findInterrupted, findLeft, findRoot, type InterruptedRun } from "./recovery/find.ts";
+export { askerOf, findInterrupted, findLeft, findRoot, type InterruptedRun, isReady } from "./recovery/find.ts";
 export { Sweeper } from "./recovery/sweeper.ts";
 export { Run, type RunChild, type RunControl, type RunStart } from "./run.ts";
 export {

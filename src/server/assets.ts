@@ -13,7 +13,8 @@ import { isBelow, isPlainPath } from "./prefix.ts";
 /** The files of a web app, and where a server serves them. */
 export interface AssetsOptions {
   /**
-   * A directory (on Node), or the files' contents by path, such as "index.html" and "assets/app-3fA9x2.js". Read once, when the server is
+   * A file with ".br" or ".gz" added to another's name is that file compressed, and sent to browsers that accept it. A directory
+   * (on Node), or the files' contents by path, such as "index.html" and "assets/app-3fA9x2.js". Read once, when the server is
    * created. Names that begin with a dot are left out, and links out of the directory are refused.
    */
   readonly files: string | Readonly<Record<string, string | Uint8Array>>;
@@ -34,8 +35,12 @@ interface Asset {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly type: string;
   readonly cacheControl: string;
-  etag?: string;
+  /** The same file compressed, best first. */
+  readonly compressed: { readonly encoding: string; readonly bytes: Uint8Array<ArrayBuffer> }[];
+  readonly etags: Map<string, string>;
 }
+
+const encodings = { br: "br", gz: "gzip" } as const;
 
 /** `app-3fA9x2kd.js`, `app.3fa9c2d1.js`: letters and digits mixed, so that a word or a date is not mistaken for a hash. */
 const hashed = /[.-](?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{8,}\.\w+$/;
@@ -55,13 +60,25 @@ export class Assets {
     if (!isPlainPath(path)) throw invalid(`assets.path must be a path such as "/app", not "${path}".`);
     this.#root = prefix + path;
     const given = typeof files === "string" ? readAssetDirectory(files) : Object.entries(files);
+    const names = new Set(given.map(([name]) => name));
     for (const [name, content] of given) {
+      if (compressionOf(name, names)) continue;
       const isStable = isImmutable(immutable, name);
       this.#files.set(checkName(name), {
-        bytes: typeof content === "string" ? encoder.encode(content) : new Uint8Array(content),
+        bytes: bytesOf(content),
         type: mediaTypeFor(name),
         cacheControl: isStable ? "public, max-age=31536000, immutable" : "no-cache",
+        compressed: [],
+        etags: new Map(),
       });
+    }
+    // In the order of preference.
+    for (const end of ["br", "gz"] as const) {
+      for (const [name, content] of given) {
+        const of = compressionOf(name, names);
+        if (of?.end === end)
+          this.#files.get(of.name)!.compressed.push({ encoding: encodings[end], bytes: bytesOf(content) });
+      }
     }
     if (this.#files.size === 0) throw invalid("assets.files must have at least one file.");
     if (fallback !== false) this.#fallback = this.#files.get(fallback);
@@ -94,16 +111,23 @@ export class Assets {
   }
 
   #answer({ method, headers: asked }: Request, asset: Asset): Response {
-    asset.etag ??= `"${base64(sha256(asset.bytes)).slice(0, 27)}"`;
+    const accepted = acceptedEncodings(asked.get("accept-encoding"));
+    const packed = asset.compressed.find(({ encoding }) => accepted.has(encoding));
+    const bytes = packed?.bytes ?? asset.bytes;
+    const key = packed?.encoding ?? "";
+    const etag = asset.etags.get(key) ?? `"${base64(sha256(bytes)).slice(0, 27)}"`;
+    asset.etags.set(key, etag);
     const headers: Record<string, string> = {
-      etag: asset.etag,
+      etag,
+      ...(asset.compressed.length > 0 && { vary: "accept-encoding" }),
       "cache-control": asset.cacheControl,
       "content-security-policy": this.#policy,
     };
-    if (isKnown(asked.get("if-none-match"), asset.etag)) return new Response(null, { status: 304, headers });
+    if (isKnown(asked.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
     headers["content-type"] = asset.type;
-    headers["content-length"] = String(asset.bytes.length);
-    return new Response(method === "HEAD" ? null : asset.bytes, { headers });
+    headers["content-length"] = String(bytes.length);
+    if (packed) headers["content-encoding"] = packed.encoding;
+    return new Response(method === "HEAD" ? null : bytes, { headers });
   }
 }
 
@@ -112,6 +136,25 @@ function isKnown(given: string | null, etag: string): boolean {
   if (given === null) return false;
   const tags = given.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");
+}
+
+function bytesOf(content: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  return typeof content === "string" ? encoder.encode(content) : new Uint8Array(content);
+}
+
+/** Which file the name is a compressed copy of. */
+function compressionOf(name: string, names: ReadonlySet<string>): { name: string; end: "br" | "gz" } | undefined {
+  const [, base, end] = /^(.+)\.(br|gz)$/.exec(name) ?? [];
+  return base !== undefined && names.has(base) ? { name: base, end: end as "br" | "gz" } : undefined;
+}
+
+/** The encodings that a request names and does not rule out. */
+function acceptedEncodings(header: string | null): ReadonlySet<string> {
+  const accepted = (header ?? "").split(",").flatMap((each) => {
+    const [encoding = "", ...params] = each.split(";").map((part) => part.trim().toLowerCase());
+    return params.some((param) => /^q=0(\.0*)?$/.test(param)) ? [] : [encoding];
+  });
+  return new Set(accepted);
 }
 
 function isImmutable(pattern: RegExp, name: string): boolean {

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { BoughError } from "../base/errors.ts";
 import { checkJson } from "../base/json.ts";
 import { refuse } from "../log/refusals.ts";
-import { issueText } from "../wire/index.ts";
+import { issueText } from "../wire/issue-text.ts";
 import type { HeldBytes } from "./bytes.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -111,6 +111,8 @@ export function parseJson(text: string, depth: number): unknown {
 }
 
 export function parse<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  // An object's schema takes a list for an object without keys.
+  if (Array.isArray(value)) throw new Refusal("invalid_argument", "The value must be an object.");
   const result = v.safeParse(schema, value, { abortEarly: true });
   if (result.success) return result.output;
   throw new BoughError("invalid_argument", issueText(result.issues));

@@ -49,6 +49,7 @@ const serverTable = optionTable<ServerOptions>({
   definitions: object,
   page: text,
   assets: object,
+  studio: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "a boolean or { path }" },
   mounts: anything,
   redact: {
     fits: (value) => value === false || typeof value === "function",

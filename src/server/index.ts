@@ -24,6 +24,7 @@ export { serve } from "./serve.ts";
 export type { Connection, OpenSocket, Server } from "./server.ts";
 export type { ServeOptions, Serving } from "./serving.ts";
 export type { SocketEnd } from "./socket.ts";
+export type { StudioOptions } from "./studio.ts";
 
 /**
  * Serves agents and a store with a fetch handler. It is secure by default: without `auth`, every request needs the server's token.

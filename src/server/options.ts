@@ -7,12 +7,14 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
+import type { GraphBindings } from "../workflows/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
 import type { AllowedConfig } from "./client-config.ts";
 import type { Mount } from "./mounts/mount.ts";
 import type { Authorize } from "./policy.ts";
+import type { StudioOptions } from "./studio.ts";
 
 /** Bounds that a server puts on its clients. */
 export interface ServerLimits {
@@ -20,6 +22,10 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Maximum bytes of an upload (default 100 MiB); a form with a file has at most 20 MiB. */
   readonly uploadBytes: number;
+  /** Maximum bytes of content of a session (default: none) … */
+  readonly sessionContentBytes: number;
+  /** … and of a tenant, as far as they are known: measured once a minute (default: none). */
+  readonly tenantContentBytes: number;
   /** Maximum nesting depth of JSON (default 64). */
   readonly depth: number;
   /** Average requests per second of a tenant (default 200) … */
@@ -70,11 +76,15 @@ export interface ServerLimits {
   readonly stalledMs: number;
   /** How often an idle stream sends a heartbeat, and its reader's access is checked again (default 15 s). */
   readonly heartbeatMs: number;
+  /** How often feeds of changes look for what other processes changed, while they have readers (default 1 s). */
+  readonly lookMs: number;
 }
 
 export const defaultLimits: ServerLimits = {
   bodyBytes: 1024 * 1024,
   uploadBytes: 100 * 1024 * 1024,
+  sessionContentBytes: Number.POSITIVE_INFINITY,
+  tenantContentBytes: Number.POSITIVE_INFINITY,
   depth: 64,
   requestsPerSecond: 200,
   burst: 1000,
@@ -97,6 +107,7 @@ export const defaultLimits: ServerLimits = {
   guesses: 240,
   stalledMs: 60_000,
   heartbeatMs: 15_000,
+  lookMs: 1_000,
 };
 
 /** The second argument of `resolveAgent`. */
@@ -168,10 +179,15 @@ export interface ServerOptions {
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
-  /** What stored agents may use: tools by name, and models by name (default: every "provider/model"). */
+  /**
+   * What stored agents may use: tools by name, and models by name (default: every "provider/model"). What stored graphs may use:
+   * functions, patterns and workflows by name; their agents are those of the server.
+   */
   readonly definitions?: {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
+    readonly functions?: GraphBindings["functions"];
+    readonly workflows?: GraphBindings["workflows"];
   };
   /** Other protocols behind this server's auth, tenants, limits and guards (default: none). */
   readonly mounts?: readonly Mount[];
@@ -180,6 +196,11 @@ export interface ServerOptions {
    * token behind the `#` of its address, or with one that a person enters.
    */
   readonly assets?: AssetsOptions;
+  /**
+   * Serves Studio, the web app of this package: at `/` with `true`, or below a path (default: false). It is served without a
+   * credential and holds no secret.
+   */
+  readonly studio?: boolean | StudioOptions;
   /** HTML for browsers that open `/` (default: none), the same as assets with one page. Served without a credential, so it must hold no secret. */
   readonly page?: string;
   /** Removes secrets from error messages, for agents without their own `redact` (default: removes keys of known formats). */

@@ -5,11 +5,13 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { Store } from "../log/store.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
-import { Assets } from "./assets.ts";
+import { Assets, type AssetsOptions } from "./assets.ts";
 import type { GuardOptions } from "./guard.ts";
 import { isBuiltIn } from "./mounts/check.ts";
+import type { Mount } from "./mounts/mount.ts";
 import type { ServerOptions } from "./options.ts";
 import { isBelow } from "./prefix.ts";
+import { studioAssets } from "./studio.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -23,24 +25,40 @@ export function guardOptions({ hosts = loopbackNames, origins = [], mounts = [] 
   };
 }
 
-/** The assets: an app, or a single page. */
-export function assetsOf({ assets, page, mounts = [] }: ServerOptions, prefix: string): readonly Assets[] {
-  const path = assets?.path ?? "";
-  const invalid = (sentence: string) => new BoughError("invalid_argument", sentence, { data: { path } });
-  if (path !== "" && isBuiltIn(path)) {
+/** The assets: Studio, an app, a single page. */
+export function assetsOf({ assets, studio, page, mounts = [] }: ServerOptions, prefix: string): readonly Assets[] {
+  const shown = studio === true ? {} : studio || undefined;
+  const apps: { readonly name: string; readonly options: AssetsOptions }[] = [];
+  if (assets) apps.push({ name: "assets", options: assets });
+  if (shown) apps.push({ name: "studio", options: studioAssets(shown) });
+  if (page !== undefined) apps.push({ name: "page", options: { files: { "index.html": page }, fallback: false } });
+  const places = new Map<string, string>();
+  for (const { name, options } of apps) {
+    const { path = "" } = options;
+    checkPlace(path, mounts);
+    const other = places.get(path);
+    if (other !== undefined) {
+      throw invalid(`\`${other}\` and \`${name}\` can't both be at "${path || "/"}": give one of them a path.`, path);
+    }
+    places.set(path, name);
+  }
+  return apps.map(({ options }) => new Assets(options, prefix));
+}
+
+function checkPlace(path: string, mounts: readonly Mount[]): void {
+  if (path === "") return;
+  if (isBuiltIn(path)) {
     throw invalid(
       `Assets can't be at "${path}": paths below "/${path.split("/")[1]}" are reserved for built-in routes.`,
+      path,
     );
   }
-  const mount = mounts.find((each) => path !== "" && (isBelow(path, each.path) || isBelow(each.path, path)));
-  if (mount) throw invalid(`Assets at "${path}" and mount "${mount.name}" at "${mount.path}" overlap.`);
-  if (assets && page !== undefined && path === "") {
-    throw invalid("`page` and `assets` can't both be at the root: give `assets` a path, or leave out `page`.");
-  }
-  return [
-    ...(assets ? [new Assets(assets, prefix)] : []),
-    ...(page === undefined ? [] : [new Assets({ files: { "index.html": page }, fallback: false }, prefix)]),
-  ];
+  const mount = mounts.find((each) => isBelow(path, each.path) || isBelow(each.path, path));
+  if (mount) throw invalid(`Assets at "${path}" and mount "${mount.name}" at "${mount.path}" overlap.`, path);
+}
+
+function invalid(sentence: string, path: string): BoughError {
+  return new BoughError("invalid_argument", sentence, { data: { path } });
 }
 
 /** The one store of a server and its agents. */

@@ -14,6 +14,9 @@ import { Sessions } from "../sessions/index.ts";
 import { openQuestions } from "../sessions/interactions.ts";
 import type { ViewCache } from "../sessions/view-cache.ts";
 import { NamespacedStore, namespaceOf, sessionsOf } from "../stores/namespaced/index.ts";
+import { Changes } from "./changes/changes.ts";
+import type { Rounds } from "./changes/rounds.ts";
+import { TellingStore } from "./changes/telling-store.ts";
 import { Definitions } from "./definitions.ts";
 import { Feeds } from "./feeds.ts";
 import { Heartbeats } from "./heartbeats.ts";
@@ -35,6 +38,8 @@ export interface TenantOptions {
   readonly allowConfig: NonNullable<ServerOptions["allowConfig"]>;
   readonly questions: NonNullable<ServerOptions["questions"]>;
   readonly logger: Pick<Console, "warn">;
+  /** Looks of all tenants at what other processes changed. */
+  readonly rounds: Rounds;
   /** Cached views of all tenants. */
   readonly cache: ViewCache;
   /** The budget of queued inputs of all tenants. */
@@ -47,6 +52,7 @@ export class Tenant {
   readonly context: Context;
   readonly sessions: Sessions;
   readonly feeds: Feeds;
+  readonly changes: Changes;
   readonly submissions: Submissions;
   readonly heart: Heartbeats;
   readonly agents: TenantAgents;
@@ -60,7 +66,14 @@ export class Tenant {
   constructor(options: TenantOptions) {
     const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
-    this.context = createContext(new NamespacedStore(store, sessionsOf(name)), { clock }, cache);
+    const { rounds, logger } = options;
+    const { sessionContentBytes: sessionBytes, tenantContentBytes: totalBytes } = limits;
+    const contentLimits = { sessionBytes, totalBytes };
+    const warn = (message: string, error: unknown) => logger.warn(message, error);
+    this.changes = new Changes({ name, store, clock, rounds, warn });
+    const told = new TellingStore(store, sessionsOf(name), this.changes.tell);
+    this.context = createContext(told, { clock, contentLimits }, cache);
+    this.changes.hearContext(this.context);
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
     this.heart = new Heartbeats(limits.heartbeatMs);
@@ -115,6 +128,7 @@ export class Tenant {
     this.submissions.close();
     await this.agents.close(options);
     await this.feeds.close();
+    this.changes.close();
     await this.context.views.settle();
     this.context.views.forgetAll();
   }
@@ -125,12 +139,14 @@ export class Tenant {
     if (journal !== this.context.journal) {
       journal.onWritten((ref, written) => this.context.views.extend(ref, written));
       this.feeds.hearJournal(journal);
+      this.changes.hearJournal(journal, contextOf(agent));
     }
     agent.subscribe("*", (event) => {
       // A child that is an agent of this tenant itself says so, too.
       const { id } = event.agent ?? {};
       if (id !== agent.id && id !== undefined && this.agents.has(id)) return;
       this.feeds.emitted(event);
+      this.changes.emitted(event);
     });
     this.submissions.listenTo(agent);
   }

@@ -10,6 +10,7 @@ import { systemClock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import { ViewCache } from "../sessions/view-cache.ts";
+import { Rounds } from "./changes/rounds.ts";
 import type { ServerLimits, ServerOptions } from "./options.ts";
 import { QueueBytes } from "./queue-bytes.ts";
 import { Tenant } from "./tenant.ts";
@@ -20,6 +21,7 @@ export class Tenants {
   readonly #options: ServerOptions;
   readonly #cache: ViewCache;
   readonly #queued: QueueBytes;
+  readonly #rounds: Rounds;
   readonly #tenants = new Map<string, Tenant>();
   /** For removed tenants: the next deadline of one of their turns. */
   readonly #deadlines = new Map<string, number>();
@@ -31,6 +33,7 @@ export class Tenants {
     this.#options = options;
     this.#cache = new ViewCache(limits.cacheBytes, limits.conversationBytes);
     this.#queued = new QueueBytes(limits.totalQueueBytes);
+    this.#rounds = new Rounds(options.clock ?? systemClock, limits.lookMs);
   }
 
   known(name: string): Tenant | undefined {
@@ -46,7 +49,13 @@ export class Tenants {
     if (auth && (name === "" || name.length > 64)) {
       throw new BoughError("store_unsupported", "The name of a tenant must have 1 to 64 characters.");
     }
-    const shared = { store: this.#store, limits: this.#limits, cache: this.#cache, queued: this.#queued };
+    const shared = {
+      rounds: this.#rounds,
+      store: this.#store,
+      limits: this.#limits,
+      cache: this.#cache,
+      queued: this.#queued,
+    };
     const own = { agents, resolveAgent, defaultAgent, definitions, allowConfig, questions, logger, events, redact };
     const tenant = new Tenant({ ...shared, ...own, name, clock });
     this.#tenants.set(name, tenant);

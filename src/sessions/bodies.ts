@@ -28,7 +28,8 @@ export function sessionBody({ id, createdAt, lastActivity, version, metadata }: 
 /** A branch, from its row. */
 export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
   const { sessionId, id, name, description, tags, metadata, createdAt, lastActivity, seq, messageCount } = info;
-  const { openTurnId, queued, fork, owner, visibility, usage } = info;
+  const { openTurnId, waiting, ended, agentId, firstMessageId, firstWords, reverts } = info;
+  const { queued, fork, owner, visibility, usage } = info;
   return {
     sessionId,
     id,
@@ -41,6 +42,12 @@ export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
     seq,
     messageCount,
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(waiting !== undefined && { waiting }),
+    ...(ended && { ended }),
+    ...(agentId !== undefined && { agentId }),
+    ...(firstMessageId !== undefined && { firstMessageId }),
+    ...(firstWords !== undefined && { firstWords }),
+    ...(reverts && { reverts }),
     ...(queued !== undefined && { queued }),
     ...(usage && { usage }),
     ...fork,

@@ -3,13 +3,14 @@
 import type { JsonObject } from "../base/json.ts";
 import type { Message, OpenTask, Ownership, QueuedInput } from "../events/index.ts";
 import type { BranchRecord } from "../log/store.ts";
-import type { RowHeader } from "../projection/header.ts";
+import { openTurnIn, type RowHeader, shownTurns } from "../projection/header.ts";
 import {
   type BranchPlace,
   BranchTree,
   type BranchView,
   type Interaction,
   type OpenTurn,
+  type Revert,
   type TurnRecord,
   transcript,
 } from "../projection/index.ts";
@@ -46,6 +47,17 @@ export interface BranchInfo extends Ownership {
   readonly messageCount: number;
   /** The turn that is not closed, if there is one: active, interrupted, or staged. */
   readonly openTurnId?: string;
+  /** How many questions wait for an answer; absent when none does. */
+  readonly waiting?: number;
+  /** How the newest closed turn ended, unless it was committed. */
+  readonly ended?: "interrupted" | "failed";
+  /** The agent of the newest turn. */
+  readonly agentId?: string;
+  /** The first message of its own, and how its text begins. */
+  readonly firstMessageId?: string;
+  readonly firstWords?: string;
+  /** Its newest reverts, oldest first. */
+  readonly reverts?: readonly Revert[];
   /** Tokens of the branch's own closed turns, without those of its forks and children; absent when there were none. */
   readonly usage?: JsonObject;
   /** How many inputs wait for a turn; absent when none does. */
@@ -107,8 +119,9 @@ export function treeOf(records: readonly BranchRecord[], visibility: Visibility)
 
 export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
-  const { name, description, tags = [], metadata = {}, messages = 0, turn, fork } = record.header as RowHeader;
-  const { owner, visibility, usage, queued } = record.header as RowHeader;
+  const { name, description, tags = [], metadata = {}, messages = 0, fork } = record.header as RowHeader;
+  const turn = openTurnIn(record.header as RowHeader);
+  const { owner, visibility, usage, queued, asks, ended, agent, first, reverts } = record.header as RowHeader;
   return {
     sessionId,
     id: branchId,
@@ -121,6 +134,11 @@ export function describeBranch(record: BranchRecord): BranchInfo {
     seq,
     messageCount: messages,
     ...(turn && { openTurnId: turn }),
+    ...(asks && asks.length > 0 && { waiting: asks.length }),
+    ...(ended && { ended }),
+    ...(agent !== undefined && { agentId: agent }),
+    ...(first && { firstMessageId: first.id, firstWords: first.words }),
+    ...(reverts && { reverts }),
     ...(queued && { queued }),
     ...(parent && { fork: describeFork(parent, fork) }),
     ...(usage && { usage }),
@@ -144,7 +162,9 @@ export function placeBranch(record: BranchRecord, tree: BranchTree): PlacedBranc
 export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
   const { shown, window, turns, state, seq } = view;
   const open = view.open && copyTurn(view.open);
-  const { name: _name, description: _description, openTurnId: _turn, usage: _usage, queued: _queued, ...row } = info;
+  const { name: _name, description: _description, openTurnId: _turn, usage: _usage, queued: _queued, ...known } = info;
+  const { waiting: _waiting, ended: _ended, agentId: _agent, reverts: _reverts, ...placed } = known;
+  const { firstMessageId: _first, firstWords: _words, ...row } = placed;
   const staged = view.staged.map(copyTurn);
   // The view's own arrays grow on; what is not closed is seen from where they end now.
   const unclosed: BranchView = { ...view, messages: [], skipped: countLedger(view), open, staged };
@@ -154,6 +174,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
   return {
     ...row,
     ...shownOf(view),
+    ...ofTurns(view),
     seq,
     messageCount: counts.messages,
     get messages() {
@@ -192,6 +213,19 @@ function shownOf({ header, open, staged, usage, queue }: BranchView) {
     ...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
     ...(openTurnId !== undefined && { openTurnId }),
     ...(queue.length > 0 && { queued: queue.length }),
+  };
+}
+
+/** What is told of its turns and messages. */
+function ofTurns(view: BranchView) {
+  const { interactions, reverts } = view;
+  const { ended, agent, first } = shownTurns(view);
+  return {
+    ...(interactions.length > 0 && { waiting: interactions.length }),
+    ...(ended && { ended }),
+    ...(agent !== undefined && { agentId: agent }),
+    ...(first && { firstMessageId: first.id, firstWords: first.words }),
+    ...(reverts.length > 0 && { reverts }),
   };
 }
 

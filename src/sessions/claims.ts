@@ -26,7 +26,7 @@ export async function appendClaiming(
   try {
     return await context.views.append(ref, view, drafts, { ...options, claim });
   } catch (error) {
-    if (!BoughError.is(error, "run_active") || !ownerIsDead(String(error.data.owner))) throw error;
+    if (!BoughError.is(error, "run_active") || !isNobodys(String(error.data.owner))) throw error;
     const over = error.data.epoch as number;
     return await context.views.append(ref, view, drafts, { ...options, claim: { ...claim, over } });
   }
@@ -57,9 +57,24 @@ export async function whileFree(
   }
 }
 
+/**
+ * The owner of claims under which nobody works: those of turns that sleep until their lease ends. Whoever has something to do on
+ * such a branch takes the claim over.
+ */
+export const asleepOwner = "asleep";
+
+function isNobodys(owner: string): boolean {
+  return owner === asleepOwner || ownerIsDead(owner);
+}
+
 /** Whether a run works under this claim, as far as this process can tell; a claim that is not held may be taken over. */
 export function isHeld({ owner, expiresAt }: RunClaim, now: number): boolean {
-  return expiresAt > now && !ownerIsDead(owner);
+  return expiresAt > now && !isNobodys(owner);
+}
+
+/** Whether the claim is that of a turn that sleeps on: it is left alone. */
+export function isAsleep({ owner, expiresAt }: RunClaim, now: number): boolean {
+  return owner === asleepOwner && expiresAt > now;
 }
 
 /** The claim of the run that is active on a branch. */

@@ -2,22 +2,27 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
+import { anything, checkOptions, flag, optionTable } from "../base/options.ts";
 import { everySession } from "../log/every-session.ts";
 import { auditPrefix } from "../log/reserved.ts";
 import type { BranchRef, CheckpointRecord, Store } from "../log/store.ts";
-import { isHeld } from "./claims.ts";
+import { isAsleep, isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { deleteSession, getSession } from "./session.ts";
+
+const pruneOptions = optionTable<{ keepLatest?: number }>({
+  keepLatest: { fits: (value) => Number.isInteger(value) && Number(value) >= 0, wanted: "an integer ≥ 0" },
+});
+const inactiveOptions = optionTable<{ olderThan: number; dryRun?: boolean }>({ olderThan: anything, dryRun: flag });
 
 /** Keeps the newest checkpoints of each branch of a session; returns how many were deleted. */
 export async function pruneCheckpoints(
   { store }: Context,
   sessionId: string,
-  { keepLatest = 10 }: { keepLatest?: number } = {},
+  options: { keepLatest?: number } = {},
 ): Promise<number> {
-  if (!Number.isInteger(keepLatest) || keepLatest < 0) {
-    throw new BoughError("invalid_argument", "keepLatest must be an integer ≥ 0.");
-  }
+  checkOptions("The options of pruneCheckpoints", options, pruneOptions);
+  const { keepLatest = 10 } = options;
   checkId(sessionId, "session");
   return removeCheckpoints(store, sessionId, (all) => all.slice(keepLatest));
 }
@@ -82,12 +87,15 @@ export interface InactiveSessions {
 /** Deletes sessions without activity for `olderThan` milliseconds, except those with an active run. */
 export async function deleteInactiveSessions(
   context: Context,
-  { olderThan, dryRun = false }: { olderThan: number; dryRun?: boolean },
+  options: { olderThan: number; dryRun?: boolean },
 ): Promise<InactiveSessions> {
+  checkOptions("The options of deleteInactiveSessions", options, inactiveOptions);
+  const { olderThan, dryRun = false } = options;
   if (!(olderThan >= 0)) throw new BoughError("invalid_argument", "olderThan must be a duration in milliseconds, ≥ 0.");
   const activeBefore = context.clock.now() - olderThan;
   const claims = await context.store.listRuns();
-  const busy = new Set(claims.filter((run) => isHeld(run, context.clock.now())).map((run) => run.sessionId));
+  const now = context.clock.now();
+  const busy = new Set(claims.filter((run) => isHeld(run, now) || isAsleep(run, now)).map((run) => run.sessionId));
   const candidates: string[] = [];
   for await (const { id } of everySession(context.store, { activeBefore }))
     if (!busy.has(id) && !id.startsWith(auditPrefix)) candidates.push(id);

@@ -2,10 +2,11 @@
 //   Files-1. No fact holds the bytes of a file: whatever form they come in, they are stored first, and the fact has a reference.
 //   Files-2. A reference is handed out after its content is durable.
 //   Files-3. A reference that comes from outside names content that the branch sees.
+//   Files-4. What was fetched from the web is stored, so neither a replay nor a model needs the web again.
 
 import { BoughError } from "../base/errors.ts";
 import { decideType, refineType, signatureBytes } from "../base/media-type.ts";
-import { type GivenFile, peekBytes, readGiven } from "../content/index.ts";
+import { type FetchedFile, type GivenFile, peekBytes, readGiven } from "../content/index.ts";
 import {
   contentIdIn,
   type FilePart,
@@ -33,6 +34,16 @@ export interface FileDoor {
   readonly isChecked: boolean;
   /** What is noted as their origin. */
   readonly origin?: string;
+  /** Fetches files from the web, where that is allowed. */
+  readonly fetching?: FileFetching;
+}
+
+/** How files are fetched from the web. */
+export interface FileFetching {
+  /** Undefined when the address is none that may be fetched; the message keeps it then. */
+  fetch(url: string, mediaType: string | undefined): Promise<FetchedFile | undefined>;
+  /** Told why a file could not be fetched; throws if the message can't go on without it. */
+  onFail(error: unknown): void;
 }
 
 /** The messages with their files stored. Messages without files are returned as they are. */
@@ -49,8 +60,11 @@ export async function storeMessages(door: FileDoor, messages: readonly InputMess
   return stored;
 }
 
-function hasFiles({ content }: InputMessage): boolean {
-  return typeof content !== "string" && content.some((part) => isAnyFile(part) || isFileOutput(part));
+/** Whether there is anything to store in a message. */
+export function hasFiles(message: InputMessage): boolean {
+  // What is no message is refused where it is written.
+  const { content } = Object(message) as Partial<InputMessage>;
+  return Array.isArray(content) && content.some((part) => isAnyFile(part) || isFileOutput(part));
 }
 
 /** The parts with their files stored. */
@@ -124,12 +138,15 @@ async function sourceOf(given: Extract<GivenFile, { kind: "bytes" | "stream" }>)
   return { start, source: { stream } };
 }
 
-async function addressed({ context, ref, isChecked }: FileDoor, file: FilePart, url: string): Promise<FilePart> {
+async function addressed(door: FileDoor, file: FilePart, url: string): Promise<FilePart> {
+  const { context, ref, isChecked } = door;
   const { originalUrl } = Object(file.data) as { originalUrl?: unknown };
   const kept = { ...file, data: { type: "url", url, ...(typeof originalUrl === "string" && { originalUrl }) } };
   if (!hasContentScheme(url)) {
     if (/^(file|blob|javascript):/i.test(url))
       throw refused(`A file can't be read from "${url.slice(0, 200)}": pass its bytes.`);
+    const fetched = await fetchStored(door, file, url);
+    if (fetched) return fetched;
     if (typeof file.mediaType !== "string") throw refused("A file with a URL needs a mediaType.");
     return kept;
   }
@@ -140,6 +157,24 @@ async function addressed({ context, ref, isChecked }: FileDoor, file: FilePart, 
   const type = refineType(mediaType, file.filename ?? name);
   const known = { mediaType: type, ...(name !== undefined && { filename: name }) };
   return { ...known, ...kept };
+}
+
+/** Files-4. Undefined when the file is not fetched. */
+async function fetchStored(door: FileDoor, file: FilePart, url: string): Promise<FilePart | undefined> {
+  const { context, ref, origin, fetching } = door;
+  if (!fetching) return undefined;
+  try {
+    const found = await fetching.fetch(url, typeof file.mediaType === "string" ? file.mediaType : undefined);
+    if (!found) return undefined;
+    const { stream, mediaType } = found;
+    const name = file.filename ?? found.filename;
+    const about = { mediaType, ...(name !== undefined && { name }), ...(origin !== undefined && { origin }) };
+    const { id } = await putContent(context, ref, { stream, ...about });
+    return { ...file, ...fileReference({ id, mediaType, filename: name, originalUrl: url }), type: file.type };
+  } catch (error) {
+    fetching.onFail(error);
+    return undefined;
+  }
 }
 
 function refused(sentence: string): BoughError {

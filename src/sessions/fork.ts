@@ -116,6 +116,7 @@ export async function forkBranch(
   const own =
     typeof compaction === "string" ? undefined : await compactFork(context, source, forked, compaction, compactor);
   const shown = shownState(mergePatch(inherited, set ?? {}));
+  const agent = (view.open ?? view.turns.at(-1))?.runs.at(-1)?.agentId;
   const header = {
     ...details,
     ...ownership,
@@ -123,6 +124,7 @@ export async function forkBranch(
     ...(position.compacted && { compacted: true }),
     born: forked.id,
     fork: { messages: found.shown, ...last },
+    ...(agent !== undefined && { agent }),
     ...(shown !== null && { state: shown }),
     ...own?.header,
   } as unknown as JsonObject;

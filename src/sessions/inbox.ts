@@ -4,19 +4,19 @@
 import { utf8Length } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import { checkOptions, optionKeys } from "../base/options.ts";
+import { checkOptions, oneOf, optionTable, text } from "../base/options.ts";
 import type { Fact, Interaction, InteractionKind, UnknownFact } from "../events/index.ts";
+import { interactionKinds } from "../events/interactions.ts";
 import {
   type BranchRecord,
   type BranchRef,
   branchKey,
-  checkLimit,
   decodeOpenCursor,
   defaultPageSize,
   encodeOpenCursor,
 } from "../log/index.ts";
-import { interactionOf } from "../projection/fold.ts";
-import type { RowHeader } from "../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../projection/header.ts";
+import { interactionOf } from "../projection/records.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { isOver, mirrorOf } from "./interactions.ts";
@@ -41,12 +41,15 @@ export interface InteractionQuery {
   readonly cursor?: string;
 }
 
-const queryKeys = optionKeys<InteractionQuery>({
-  sessionId: true,
-  kind: true,
-  agentId: true,
-  limit: true,
-  cursor: true,
+const queryTable = optionTable<InteractionQuery>({
+  sessionId: text,
+  kind: oneOf(...interactionKinds),
+  agentId: text,
+  limit: {
+    fits: (value) => value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
+    wanted: "an integer ≥ 1",
+  },
+  cursor: text,
 });
 
 /** A page of questions that wait for an answer. */
@@ -66,9 +69,8 @@ export async function listInteractions(
   query: InteractionQuery,
   bytes = Number.POSITIVE_INFINITY,
 ): Promise<InteractionList> {
-  checkOptions("The options of listInteractions", query, queryKeys);
+  checkOptions("The options of listInteractions", query, queryTable);
   const { limit = defaultPageSize, sessionId } = query;
-  checkLimit(limit);
   if (sessionId !== undefined) checkId(sessionId, "session");
   const fitting: Placed[] = [];
   let looked = 0;
@@ -102,7 +104,7 @@ async function isMirrored({ store, views }: Context, { header }: BranchRecord): 
     const mirrored = new Set(interactions.map((each) => mirrorOf(each)?.interactionId));
     return asks.every((id) => mirrored.has(id));
   }
-  return (record?.header as RowHeader | undefined)?.turn === turnId;
+  return record !== undefined && openTurnIn(record.header as RowHeader) === turnId;
 }
 
 /** What is gone meanwhile asks nothing any more; a branch that is damaged must not hide the others. */
@@ -168,7 +170,8 @@ async function* openFrom(
 async function questionsOn(context: Context, record: BranchRecord): Promise<Placed[]> {
   const { sessionId, branchId, header } = record;
   const ref = { sessionId, branchId };
-  const { turn, asks } = header as RowHeader;
+  const { asks } = header as RowHeader;
+  const turn = openTurnIn(header as RowHeader);
   if (await isMirrored(context, record)) return [];
   const wanted = asks && new Set(asks);
   const closed = new Set<string>();

@@ -2,7 +2,7 @@
 
 import { systemClock } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { Fact, QueuedInput } from "../events/index.ts";
 import type { ByteRange, ContentUrl } from "../log/content.ts";
 import type { MaintenanceReport, SessionQuery, Store } from "../log/store.ts";
 import type { RememberedPermission } from "../projection/permissions.ts";
@@ -17,7 +17,7 @@ import { listCompactions } from "./compaction/list.ts";
 import * as pins from "./compaction/pinning.ts";
 import { uncompact } from "./compaction/uncompact.ts";
 import * as content from "./content.ts";
-import { type Context, createContext, type Scope, type SessionsOptions } from "./context.ts";
+import { type Context, checkSessionsOptions, createContext, type Scope, type SessionsOptions } from "./context.ts";
 import type { InputMessage } from "./files.ts";
 import { type EventQuery, isSelective, readSelected } from "./flow.ts";
 import * as forks from "./fork.ts";
@@ -73,6 +73,7 @@ export type { DiffOptions } from "./prompts/diff.ts";
 export type { InputChange, InputEdit, QueueOptions, Queuing } from "./queue.ts";
 export { fullHistory, lastN, latestOnly, type Retention, timeBased } from "./retention.ts";
 export type { Session, SessionList, SessionPatch } from "./session.ts";
+export type { Signal } from "./signals.ts";
 export type { TaskInfo } from "./tasks.ts";
 export type { TurnOptions } from "./turn-opening.ts";
 export type { TurnClose, TurnFailure, TurnWriter } from "./turn-writer.ts";
@@ -91,6 +92,7 @@ export type { SavedSessionAndBranch, SessionAndBranch } from "./working-copies.t
  * const fork = await sessions.forkBranch("user-123", { newBranchId: "formal" });
  */
 export async function openSessions(store?: Store | string, options: SessionsOptions = {}): Promise<Sessions> {
+  checkSessionsOptions(options);
   const { clock = systemClock } = options;
   return new Sessions(createContext(await openStore(store, { clock }), options));
 }
@@ -213,14 +215,14 @@ export class Sessions {
   }
 
   /**
-   * Takes a compaction back, soft or hard: the newest, or the one named. Also takes back a clearing, by its id. Returns the
-   * compaction; `compaction_not_found` if it is not in force.
+   * Takes a compaction back, soft or hard, or a clearing of tool outputs: the newest, or the one named. `compaction_not_found` if
+   * it is not in force.
    */
-  uncompact(scope: Scope, id?: string): Promise<CompactionInfo | undefined> {
+  uncompact(scope: Scope, id?: string): Promise<CompactionInfo> {
     return uncompact(this.#context, scope, id);
   }
 
-  /** Lists the compactions in force and those they replaced, newest first. */
+  /** Lists the compactions in force and those they replaced, and the clearings in force, newest first. */
   listCompactions(scope: Scope): Promise<CompactionInfo[]> {
     return listCompactions(this.#context, scope);
   }
@@ -266,7 +268,7 @@ export class Sessions {
   // Turns
 
   /** Begins a turn with its input. The writer holds the branch until the turn closes. */
-  beginTurn(scope: Scope, input: string | readonly NewMessage[], options: TurnOptions = {}): Promise<TurnWriter> {
+  beginTurn(scope: Scope, input: string | readonly InputMessage[], options: TurnOptions = {}): Promise<TurnWriter> {
     return turns.beginTurn(this.#context, scope, input, options);
   }
 
@@ -284,7 +286,7 @@ export class Sessions {
   }
 
   /** Appends a complete turn at once, for example to import one. */
-  appendTurn(scope: Scope, messages: readonly NewMessage[], close: TurnClose & TurnOptions = {}) {
+  appendTurn(scope: Scope, messages: readonly InputMessage[], close: TurnClose & TurnOptions = {}) {
     return turns.appendTurn(this.#context, scope, messages, close);
   }
 

@@ -17,9 +17,10 @@ import type {
   NewEvent,
   OpenQuery,
   ReadOptions,
+  RunQuery,
   SegmentCache,
-  SessionQuery,
   Store,
+  StoreSessionQuery,
 } from "../log/store.ts";
 import { openStore } from "./open-store.ts";
 
@@ -90,7 +91,7 @@ class LazyStore implements Store {
     return this.#use((store) => store.updateSession(sessionId, patch, options));
   }
 
-  listSessions(query?: SessionQuery) {
+  listSessions(query?: StoreSessionQuery) {
     return this.#use((store) => store.listSessions(query));
   }
 
@@ -130,8 +131,8 @@ class LazyStore implements Store {
     return this.#use((store) => store.releaseRun(ref, claim));
   }
 
-  listRuns(options?: { sessionId?: string }) {
-    return this.#use((store) => store.listRuns(options));
+  listRuns(query?: RunQuery) {
+    return this.#use((store) => store.listRuns(query));
   }
 
   listOpen(query?: OpenQuery) {

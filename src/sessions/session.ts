@@ -3,7 +3,7 @@
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import { checkedObject, type JsonObject, mergePatch, metadataLimits } from "../base/json.ts";
-import { checkOptions, optionKeys } from "../base/options.ts";
+import { checkOptions, optionKeys, optionTable, whole } from "../base/options.ts";
 import { branchCreated } from "../events/drafts.ts";
 import { checkQuery, refuse, type SessionQuery, type SessionRecord } from "../log/index.ts";
 import { encodeDrafts, numberFrom } from "../log/journal.ts";
@@ -36,6 +36,7 @@ export interface SessionPatch {
 
 const createSessionKeys = optionKeys<SessionPatch>({ metadata: true, state: true });
 const updateSessionKeys = createSessionKeys;
+const updateOptions = optionTable<{ expectedVersion?: number }>({ expectedVersion: whole });
 const listSessionsKeys = optionKeys<SessionQuery>({ metadata: true, activeBefore: true, limit: true, cursor: true });
 
 /** A page of sessions. */
@@ -99,7 +100,8 @@ export async function updateSession(
   options: { expectedVersion?: number } = {},
 ): Promise<Session> {
   checkId(sessionId, "session");
-  checkOptions("The options of updateSession", patch, updateSessionKeys);
+  checkOptions("The patch of updateSession", patch, updateSessionKeys);
+  checkOptions("The options of updateSession", options, updateOptions);
   return describeSession(await store.updateSession(sessionId, checkedPatch(patch), options));
 }
 

@@ -85,6 +85,7 @@ interface TurnStamp {
   readonly by?: string | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly request?: TurnRequest | undefined;
+  readonly continues?: { turnId: string; steps?: boolean | undefined } | undefined;
 }
 
 /** The drafts that begin a turn: those that close one left open, then its own. */
@@ -123,6 +124,6 @@ export function draftResumption(
   return open ? { turnId: open.id, drafts: [turnResumed(context, open.id, stampOf(turn))] } : undefined;
 }
 
-function stampOf({ runId, agentId, by, metadata, request }: TurnStamp): TurnStamp {
-  return { runId: runId || undefined, agentId: agentId || undefined, by, metadata, request };
+function stampOf({ runId, agentId, by, metadata, request, continues }: TurnStamp): TurnStamp {
+  return { runId: runId || undefined, agentId: agentId || undefined, by, metadata, request, continues };
 }

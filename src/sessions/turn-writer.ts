@@ -9,16 +9,18 @@ import {
   toolReturned,
   turnCommitted,
   turnEnded,
+  turnParked,
   turnStaged,
 } from "../events/drafts.ts";
-import type { Draft, Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { Draft, Fact, NewMessage, QueuedInput, ToolOutput } from "../events/index.ts";
 import { type AppendOptions, type BranchRef, type RunClaim, refuse } from "../log/index.ts";
 import { needsNewest } from "../projection/header.ts";
 import type { BranchView } from "../projection/index.ts";
 import { steeringInputs } from "../projection/queue.ts";
 import { clearTurnCheckpoints } from "./checkpoints.ts";
-import { defaultLeaseMs } from "./claims.ts";
+import { asleepOwner, defaultLeaseMs } from "./claims.ts";
 import type { Context } from "./context.ts";
+import { type FileDoor, hasFiles, type InputMessage, storeMessages, storeOutput } from "./files.ts";
 import type { Retention } from "./retention.ts";
 import { isOutdated, takenMessages } from "./taken-messages.ts";
 
@@ -44,7 +46,7 @@ export interface TurnWriter {
   readonly runId: string;
   readonly claim: RunClaim;
   /** Appends messages in one step; a tool message becomes one fact for each of its results. */
-  add(...messages: NewMessage[]): Promise<readonly Fact[]>;
+  add(...messages: InputMessage[]): Promise<readonly Fact[]>;
   /** Appends one tool result as it arrives. */
   toolReturned(result: ToolReturn): Promise<Fact>;
   /** Appends facts of any kind in one step. */
@@ -52,9 +54,9 @@ export interface TurnWriter {
   /** Adds the queued inputs that steer this turn, each once; an empty list when none waits. */
   steer(): Promise<readonly Fact[]>;
   /** Closes the turn, with its last messages, in one append. */
-  commit(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  commit(close?: TurnClose & { messages?: readonly InputMessage[] }): Promise<readonly Fact[]>;
   /** Stages the turn: complete, but left for the caller to save (saveBranch). */
-  stage(close?: TurnClose & { messages?: readonly NewMessage[] }): Promise<readonly Fact[]>;
+  stage(close?: TurnClose & { messages?: readonly InputMessage[] }): Promise<readonly Fact[]>;
   /** Closes the turn as interrupted or failed; messages may carry the partial text. */
   end(close: TurnClose & TurnFailure): Promise<readonly Fact[]>;
   /** Renews the lease. */
@@ -63,15 +65,21 @@ export interface TurnWriter {
   release(): Promise<void>;
 }
 
+/** How a turn falls asleep: until a time, or until something is written on its branch. */
+interface Rest {
+  readonly until?: number | undefined;
+  readonly reason: string;
+}
+
 /** How a turn ended that did not complete. */
 export interface TurnFailure {
   readonly status: "interrupted" | "failed";
   readonly error?: { message: string; code?: string };
-  readonly messages?: readonly NewMessage[];
+  readonly messages?: readonly InputMessage[];
 }
 
 /** How a turn closes. `drafts` are messages that were shown to hooks before: they are written as they were shown. */
-type Closing = TurnClose & { readonly messages?: readonly NewMessage[]; readonly drafts?: readonly AnyDraft[] };
+type Closing = TurnClose & { readonly messages?: readonly InputMessage[]; readonly drafts?: readonly AnyDraft[] };
 
 interface Hold extends Pick<TurnWriter, "turnId" | "claim"> {
   readonly facts: readonly Fact[];
@@ -125,12 +133,33 @@ export class HeldTurn implements TurnWriter {
     return this.claim.runId;
   }
 
-  async add(...messages: NewMessage[]) {
-    return this.append(...messagesAdded(this.#context, this.turnId, messages));
+  async add(...messages: InputMessage[]) {
+    const added = (stored: readonly NewMessage[]) => messagesAdded(this.#context, this.turnId, stored);
+    if (!messages.some(hasFiles)) return this.append(...added(messages as readonly NewMessage[]));
+    return this.#writeOnce(async () => added(await storeMessages(this.#door, messages)));
   }
 
   async toolReturned(result: ToolReturn) {
-    return (await this.append(toolReturned(this.#context, this.turnId, result)))[0]!;
+    const returned = (output: ToolOutput) => toolReturned(this.#context, this.turnId, { ...result, output });
+    const facts =
+      result.output?.type === "content"
+        ? await this.#writeOnce(async () => [returned((await storeOutput(this.#door, result.output)) as ToolOutput)])
+        : await this.append(returned(result.output));
+    return facts[0]!;
+  }
+
+  /** Files are stored as part of the write: a close waits for them, and another attempt finds them stored. */
+  #writeOnce(make: () => Promise<readonly AnyDraft[]>): Promise<readonly Fact[]> {
+    let made: Promise<readonly AnyDraft[]> | undefined;
+    const decide = () => {
+      made ??= make();
+      return made;
+    };
+    return this.#write(decide, {});
+  }
+
+  get #door(): FileDoor {
+    return { context: this.#context, ref: this.ref, isChecked: true };
   }
 
   append(...drafts: AnyDraft[]) {
@@ -173,6 +202,26 @@ export class HeldTurn implements TurnWriter {
     return this.#close(close, () => turnEnded(this.#context, this.turnId, close), {});
   }
 
+  /**
+   * Leaves the turn asleep and gives the branch back in the same append: what anybody writes afterwards finds it free. Until the
+   * time it names, the claim is nobody's, and its end is what wakes it.
+   */
+  async sleep({ until, reason }: Rest, drafts: readonly Draft[] = []): Promise<readonly Fact[]> {
+    this.#checkOpen();
+    if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
+    const { runId, epoch } = this.claim;
+    const view = this.#cachedView() ?? (await this.view());
+    if (view.open?.id !== this.turnId) throw refuse.epochStale(this.ref, epoch);
+    const rest = { runId, reason, asleep: true as const, ...(until !== undefined && { until }) };
+    const all = [...drafts, turnParked(this.#context, this.turnId, rest)];
+    const leaseMs = Math.max(0, (until ?? 0) - this.#context.clock.now());
+    const claim = { runId, owner: asleepOwner, leaseMs, over: epoch };
+    const how = until === undefined ? { epoch, release: true } : { claim };
+    const { facts } = await this.#context.views.append(this.ref, view, all, how);
+    this.#wrote(facts, { release: true });
+    return facts;
+  }
+
   async renew(leaseMs = defaultLeaseMs) {
     this.#checkOpen();
     const { expiresAt } = await this.#context.store.renewRun(this.ref, { epoch: this.claim.epoch, leaseMs });
@@ -193,7 +242,8 @@ export class HeldTurn implements TurnWriter {
     { unless, header }: { unless?: Unless | undefined; header?: JsonObject },
   ) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
-    const added = messagesAdded(this.#context, this.turnId, messages);
+    const stored = messages.some(hasFiles) ? await storeMessages(this.#door, messages) : (messages as NewMessage[]);
+    const added = messagesAdded(this.#context, this.turnId, stored);
     const all = [...drafts, ...added, ...stateChanged(this.#context, this.turnId, state), last()];
     const decide = (view: BranchView) => (unless?.(view) ? [] : all);
     return await this.#write(decide, { release: true, ...(header && { header }), isChecked: unless !== undefined });

@@ -11,13 +11,14 @@ import { failpoint } from "../base/failpoint.ts";
 import type { JsonObject } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import { messagesAdded, stateChanged, turnCommitted } from "../events/drafts.ts";
-import type { Fact, NewMessage, QueuedInput } from "../events/index.ts";
+import type { Fact, QueuedInput } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { BranchView } from "../projection/index.ts";
 import { nextInputs } from "../projection/queue.ts";
 import { resolveBranch } from "./branches.ts";
 import { whileFree } from "./claims.ts";
 import type { Context, Scope } from "./context.ts";
+import { type InputMessage, storeMessages } from "./files.ts";
 import { draftOpening, draftResumption, draftTaking, holdTurn, type TurnOptions } from "./turn-opening.ts";
 import { checkNew, type TurnClose, type TurnWriter } from "./turn-writer.ts";
 
@@ -31,13 +32,14 @@ const appendTurnKeys = optionKeys<TurnClose & TurnOptions>({ ...turn, ...close }
 export async function beginTurn(
   context: Context,
   scope: Scope,
-  input: string | readonly NewMessage[],
+  input: string | readonly InputMessage[],
   options: TurnOptions = {},
 ): Promise<TurnWriter> {
   checkOptions("The options of beginTurn", options, beginTurnKeys);
   const ref = await resolveBranch(context, scope);
   const { runId = context.ids.next() } = options;
-  const turn = { ...options, runId, turnId: context.ids.next(), input: toMessages(input), onCached: true };
+  const messages = await storeMessages({ context, ref, isChecked: true }, toMessages(input));
+  const turn = { ...options, runId, turnId: context.ids.next(), input: messages, onCached: true };
   return (await holdTurn(context, ref, turn, (view) => ({ opening: draftOpening(context, view, turn) }))).held;
 }
 
@@ -113,11 +115,12 @@ function turnOpen(ref: BranchRef, turnId: string): BoughError {
 export async function appendTurn(
   context: Context,
   scope: Scope,
-  messages: readonly NewMessage[],
+  given: readonly InputMessage[],
   close: TurnClose & TurnOptions = {},
 ): Promise<{ turnId: string; facts: readonly Fact[] }> {
   checkOptions("The options of appendTurn", close, appendTurnKeys);
   const ref = await resolveBranch(context, scope);
+  const messages = await storeMessages({ context, ref, isChecked: true }, given);
   const turnId = context.ids.next();
   const append = async (view: BranchView) => {
     const { drafts: opening } = draftOpening(context, view, { ...close, turnId, input: [] });
@@ -137,6 +140,6 @@ export async function saveBranch(context: Context, scope: Scope): Promise<readon
   return (written?.facts ?? []).flatMap((fact) => (fact.type === "turn.committed" ? [fact.turnId] : []));
 }
 
-function toMessages(input: string | readonly NewMessage[]): readonly NewMessage[] {
+function toMessages(input: string | readonly InputMessage[]): readonly InputMessage[] {
   return typeof input === "string" ? [{ role: "user", content: input }] : input;
 }

@@ -26,6 +26,7 @@ export type {
   OpenQuery,
   ReadOptions,
   RunClaim,
+  RunQuery,
   Segment,
   SessionPage,
   SessionQuery,
@@ -33,6 +34,7 @@ export type {
   Store,
   StoredEvent,
   StoreProblem,
+  StoreSessionQuery,
 } from "../log/store.ts";
 export {
   type Script,

@@ -62,6 +62,33 @@ describe("checkGrammar", () => {
     ).toEqual([]);
   });
 
+  test("lets a step begin, be tried later and return once, with a signal that came before", () => {
+    const steps: Short[] = [
+      { type: "signal.received", id: "s", name: "paid" },
+      begun,
+      { type: "step.started", turnId, key: "a", until: 5 },
+      { type: "turn.parked", turnId, reason: "asleep", asleep: true, until: 5 },
+      { type: "turn.resumed", turnId },
+      { type: "step.started", turnId, key: "a", until: 9 },
+      { type: "step.returned", turnId, key: "a", signalId: "s" },
+      { type: "step.skipped", turnId, key: "b", why: "condition" },
+    ];
+    expect(check(...steps, committed)).toEqual([]);
+    expect(check(...steps, { type: "step.returned", turnId, key: "a" })).toEqual([
+      "fact 9 (step.returned): step a has its result",
+    ]);
+    expect(check(...steps, { type: "step.started", turnId, key: "b" })).toEqual([
+      "fact 9 (step.started): step b has its result",
+    ]);
+    expect(check(...steps, { type: "step.returned", turnId, key: "c", signalId: "s" })).toEqual([
+      "fact 9 (step.returned): signal s was taken before",
+    ]);
+    expect(check(begun, { type: "step.returned", turnId, key: "c", signalId: "s" })).toEqual([
+      "fact 2 (step.returned): signal s was never received",
+    ]);
+    expect(check({ type: "step.returned", turnId, key: "c" })).toEqual(["fact 1 (step.returned): turn t is not open"]);
+  });
+
   test("lets an expiry come after the answer, since nobody looks before it is written", () => {
     expect(check(begun, asks, opened, answered, expired, committed)).toEqual([]);
   });

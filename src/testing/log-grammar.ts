@@ -13,11 +13,17 @@ interface Reading {
   open: string | undefined;
   /** Turns that wait to be saved, oldest first: complete ones, and those that ended behind one that waits. */
   readonly staged: Set<string>;
+  /** Whether the open turn is an execution: its calls are steps, which a fact tells of when they have returned. */
+  isExecution: boolean;
   /** The calls of the open turn. */
   readonly calls: Set<string>;
   readonly asked: Map<string, Asked>;
   /** Background tasks: whether they have ended. */
   readonly tasks: Map<string, boolean>;
+  /** The steps of the open turn. */
+  readonly steps: Map<string, "started" | "done">;
+  /** The signals of the branch, and whether a step took them. */
+  readonly signals: Map<string, boolean>;
   /** Queued inputs: what became of them, or the turn that took them. */
   readonly inputs: Map<string, "waiting" | "withdrawn" | { turnId: string }>;
 }
@@ -26,10 +32,13 @@ interface Reading {
 export function checkGrammar(log: readonly StoredEvent[]): string[] {
   const reading: Reading = {
     open: undefined,
+    isExecution: false,
     staged: new Set(),
     calls: new Set(),
     asked: new Map(),
     tasks: new Map(),
+    steps: new Map(),
+    signals: new Map(),
     inputs: new Map(),
   };
   return log.flatMap((event) => {
@@ -67,9 +76,10 @@ const rules: { [T in FactType]: Rule<T> } = {
     return closesAll(reading);
   },
   "branch.reverted": closesAll,
-  "turn.started"(reading, { id, inputs = [] }) {
+  "turn.started"(reading, { id, inputs = [], metadata }) {
     const before = reading.open;
     leaveTurn(reading);
+    reading.isExecution = metadata?.workflow !== undefined;
     reading.open = id;
     const problem = inputs.map((inputId) => takesInput(reading, inputId, id)).find((each) => each !== undefined);
     return before === undefined ? problem : `turn ${before} is still open`;
@@ -87,6 +97,21 @@ const rules: { [T in FactType]: Rule<T> } = {
     return ofOpenTurn(reading, fact) ?? (unknown === undefined ? undefined : noCall(unknown));
   },
   "tool.returned": ofOpenTurn,
+  "step.started"(reading, fact) {
+    const problem =
+      ofOpenTurn(reading, fact) ?? (reading.steps.get(fact.key) === "done" ? isDone(fact.key) : undefined);
+    reading.steps.set(fact.key, "started");
+    return problem;
+  },
+  "step.returned"(reading, fact) {
+    const { signalId } = fact;
+    return endsStep(reading, fact) ?? (signalId === undefined ? undefined : takesSignal(reading, signalId));
+  },
+  "step.skipped": endsStep,
+  "signal.received"({ signals }, { id }) {
+    signals.set(id, false);
+    return undefined;
+  },
   "task.started"(reading, fact) {
     reading.tasks.set(fact.id, false);
     return ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId);
@@ -155,8 +180,26 @@ function ofOpenTurn({ open }: Reading, { turnId }: { turnId: string }): string |
   return turnId === open ? undefined : `turn ${turnId} is not open`;
 }
 
-function ofCall({ calls }: Reading, callId: string | undefined): string | undefined {
-  return callId === undefined || calls.has(callId) ? undefined : noCall(callId);
+/** A step has one result. */
+function endsStep(reading: Reading, fact: { turnId: string; key: string }): string | undefined {
+  const problem = ofOpenTurn(reading, fact) ?? (reading.steps.get(fact.key) === "done" ? isDone(fact.key) : undefined);
+  reading.steps.set(fact.key, "done");
+  return problem;
+}
+
+function isDone(key: string): string {
+  return `step ${key} has its result`;
+}
+
+function takesSignal({ signals }: Reading, signalId: string): string | undefined {
+  const isTaken = signals.get(signalId);
+  signals.set(signalId, true);
+  if (isTaken === undefined) return `signal ${signalId} was never received`;
+  return isTaken ? `signal ${signalId} was taken before` : undefined;
+}
+
+function ofCall({ calls, isExecution }: Reading, callId: string | undefined): string | undefined {
+  return callId === undefined || isExecution || calls.has(callId) ? undefined : noCall(callId);
 }
 
 function noCall(callId: string): string {
@@ -210,4 +253,5 @@ function closesAll(reading: Reading): undefined {
 function leaveTurn(reading: Reading): void {
   reading.open = undefined;
   reading.calls.clear();
+  reading.steps.clear();
 }

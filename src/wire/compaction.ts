@@ -32,7 +32,7 @@ export interface CompactRequest {
   readonly before?: string;
   /** Compacts these messages. */
   readonly range?: MessageRange;
-  /** Who sees the replacement: models only (`"soft"`, the default), or people too (`"hard"`). */
+  /** Who sees the replacement: models only (`"soft"`, the default unless the agent has another), or people too (`"hard"`). */
   readonly retention?: "soft" | "hard";
   /** Instructions for the strategy. */
   readonly instructions?: string;
@@ -50,7 +50,7 @@ export interface ContextUsage {
   /** How many messages people see, and how many the model. */
   readonly messages: number;
   readonly visible: number;
-  /** How many compactions are in force. */
+  /** How many compactions and clearings are in force. */
   readonly compactions: number;
   /** From how many tokens on runs compact by themselves; absent when no size makes them. */
   readonly nextAt?: number;
@@ -58,7 +58,7 @@ export interface ContextUsage {
   readonly breaker: { readonly failures: number; readonly isOpen: boolean };
 }
 
-/** A compaction of a branch. */
+/** A compaction of a branch, or a clearing: tool outputs that a run shows to models as a note (`cleared`). */
 export interface CompactionInfo {
   readonly id: string;
   readonly createdAt: number;
@@ -66,11 +66,13 @@ export interface CompactionInfo {
   /** The first and the last message that it covers. */
   readonly first: string;
   readonly last: string;
-  /** How many messages it covers, and how many of them stay verbatim. */
+  /** How many messages it covers, and how many of them stay verbatim; of a clearing, those that have the outputs. */
   readonly messages: number;
   readonly kept: number;
   /** The ids of the messages that are shown instead. */
   readonly replacements: readonly string[];
+  /** How many tool outputs are shown as a note; present on a clearing only. */
+  readonly cleared?: number;
   /** False once a later compaction took its place, or once it was taken back. */
   readonly inForce: boolean;
   /** Why, by which strategy and with which model it was made; absent where a fork carries it without its fact. */

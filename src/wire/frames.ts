@@ -57,7 +57,7 @@ export const subprotocol = "bough";
 export const tokenSubprotocol = "bough-token.";
 
 /** Encodes one server-sent event. JSON text has no line breaks. */
-export function sseText(json: string, id?: number): string {
+export function sseText(json: string, id?: number | string): string {
   return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`;
 }
 

@@ -164,6 +164,13 @@ export interface UndoneTurn {
   readonly turnId: string;
   /** Its messages, the input first. */
   readonly messages: readonly Message[];
+  /** The position of the log before: a fork there (`fromSeq`) brings the turn back. */
+  readonly seq: number;
+}
+
+/** What the branch is called on which `redo` brings something back. */
+export interface RedoRequest extends BranchDetails {
+  readonly newBranchId?: string;
 }
 
 /** A page of events: an array that also tells whether the log goes on after it. */
@@ -267,19 +274,21 @@ export interface BranchHandle<Event = BoughEvent> {
   fork(request?: ForkRequest): Promise<BranchHandle<Event>>;
   /** Forks before a user message and runs another input in its place. */
   edit(messageId: string, input: Input, options?: BranchRunOptions): Promise<ForkedRun<Event>>;
-  /** Forks before the turn of a message (default: the last turn) and runs its input again. */
+  /** Forks behind the input of a message's turn (default: of the last turn) and has it answered again. */
   regenerate(messageId?: string, options?: BranchRunOptions): Promise<ForkedRun<Event>>;
   /** Reverts the last turn. */
   undo(): Promise<UndoneTurn>;
+  /** Brings what the newest `undo` or `revert` took away back, on a new branch; this one stays as it is. */
+  redo(request?: RedoRequest): Promise<BranchHandle<Event>>;
   /** Takes the branch back to a point; the log keeps what happened. */
   revert(point: RevertPoint): Promise<StateBody["branch"]>;
   /** The branch and those forked at the same point, the source first. */
   siblings(): Promise<readonly BranchSummary[]>;
   /** Replaces older messages with something shorter, for models or (with `retention: "hard"`) also for people. */
   compact(request?: CompactRequest): Promise<CompactionInfo>;
-  /** Takes a compaction back: the newest, or the one named. */
-  uncompact(compactionId?: string): Promise<CompactionInfo | undefined>;
-  /** The compactions in force and those they replaced, newest first. */
+  /** Takes a compaction or a clearing of tool outputs back: the newest, or the one named. */
+  uncompact(compactionId?: string): Promise<CompactionInfo>;
+  /** The compactions in force and those they replaced, and the clearings in force, newest first. */
   compactions(): Promise<readonly CompactionInfo[]>;
   /** Asks the same questions with a compaction and without it, and compares the answers. */
   checkCompaction(request?: CompactionCheckRequest): Promise<CompactionCheck>;

@@ -1,5 +1,6 @@
 // The wire: the HTTP contract, defined once for server and client. Pure, and safe in a browser.
 
+export type * from "./changes.ts";
 export type * from "./compaction.ts";
 export * from "./frames.ts";
 export type * from "./handle.ts";

@@ -72,6 +72,7 @@ export const problemTable: Readonly<Record<ProblemCode, Answer>> = {
   queue_full: answer(429, "Too many inputs are queued."),
   no_answer: answer(409, "The question expired without an answer."),
   run_failed: answer(500, "The run failed."),
+  workflow_changed: answer(409, "The execution began with other code."),
   model_failed: answer(502, "The model failed."),
   context_overflow: answer(422, "The conversation does not fit into the model's context window."),
   output_invalid: answer(502, "The model's answer does not fit the output schema."),

@@ -1,8 +1,16 @@
-// Edit, regenerate and undo, in terms of a handle's own methods: both kinds of handles share the code, so they can't differ.
+// Edit, regenerate, undo and redo, in terms of a handle's own methods: both kinds of handles share the code, so they can't differ.
 
 import { BoughError } from "../base/errors.ts";
 import type { Message } from "../events/index.ts";
-import type { BranchHandle, BranchRunOptions, ForkedRun, ForkRequest, Input, UndoneTurn } from "./handle.ts";
+import type {
+  BranchHandle,
+  BranchRunOptions,
+  ForkedRun,
+  ForkRequest,
+  Input,
+  RedoRequest,
+  UndoneTurn,
+} from "./handle.ts";
 
 /** A message and the messages around it. */
 interface Found {
@@ -14,6 +22,12 @@ interface Found {
   readonly turn: readonly Message[];
 }
 
+/** Where to fork, and what to run there; without input, the turn that the fork cuts is answered. */
+export interface Revision {
+  readonly point: ForkRequest;
+  readonly input: Input | undefined;
+}
+
 /** Forks before a user message and runs another input in its place. */
 export async function editMessage<Event>(
   branch: BranchHandle<Event>,
@@ -21,32 +35,45 @@ export async function editMessage<Event>(
   input: Input,
   options?: BranchRunOptions,
 ): Promise<ForkedRun<Event>> {
+  return runOnFork(branch, await planEdit(branch, messageId, input), options);
+}
+
+export async function planEdit(branch: BranchHandle<unknown>, messageId: string, input: Input): Promise<Revision> {
   const { message, previous } = await findMessage(branch, messageId);
   if (message.role !== "user") {
     const sentence = `Message "${messageId}" is not a user's. Use regenerate to replace an answer.`;
     throw new BoughError("invalid_argument", sentence, { data: { ...branch.scope, messageId, role: message.role } });
   }
-  return runOnFork(branch, previous, input, options);
+  return { point: pointAfter(previous), input };
 }
 
-/** Forks before a turn and runs its input again. */
+/** Forks behind the input of a turn and has it answered again. */
 export async function regenerateTurn<Event>(
   branch: BranchHandle<Event>,
   messageId: string | undefined,
   options?: BranchRunOptions,
 ): Promise<ForkedRun<Event>> {
+  return runOnFork(branch, await planRegeneration(branch, messageId), options);
+}
+
+/** The fork shares the input, so that the answers are versions of one message. */
+export async function planRegeneration(branch: BranchHandle<unknown>, messageId?: string): Promise<Revision> {
   const { turn, beforeTurn } = await findMessage(branch, messageId);
   const answer = turn.findIndex(({ role }) => role === "assistant");
   const asked = answer < 0 ? turn : turn.slice(0, answer);
+  // A turn that is itself such an answer has its input in the turn before.
+  const last = asked.at(-1) ?? beforeTurn;
+  if (last?.role !== "user") {
+    throw new BoughError("invalid_argument", "The turn has no input to run again.", { data: { ...branch.scope } });
+  }
+  if (answer >= 0) return { point: pointAfter(last), input: undefined };
+  // A fork at its end would not cut it, and there would be nothing to go on with.
   const input = asked.map(({ role, content, providerOptions }) => ({
     role,
     content,
     ...(providerOptions && { providerOptions }),
   }));
-  if (input.length === 0) {
-    throw new BoughError("invalid_argument", "The turn has no input to run again.", { data: { ...branch.scope } });
-  }
-  return runOnFork(branch, beforeTurn, input as unknown as Input, options);
+  return { point: pointAfter(beforeTurn), input: input as unknown as Input };
 }
 
 /** Reverts the last turn, and no other: `sequence_conflict` if another writer adds to the conversation meanwhile. */
@@ -59,7 +86,7 @@ export async function undoTurn(branch: BranchHandle<unknown>): Promise<UndoneTur
     if (conflict && conflict.last !== message.id) throw conflict.error;
     try {
       await branch.revert({ ...(beforeTurn ? { to: beforeTurn.id } : { toMessageIndex: 0 }), expectedSeq });
-      return { turnId: turn[0]!.turnId, messages: turn };
+      return { turnId: turn[0]!.turnId, messages: turn, seq: expectedSeq };
     } catch (error) {
       if (!BoughError.is(error, "sequence_conflict")) throw error;
       conflict = { error, last: message.id };
@@ -67,15 +94,31 @@ export async function undoTurn(branch: BranchHandle<unknown>): Promise<UndoneTur
   }
 }
 
+/** Forks at the position before the newest revert. The branch itself stays as it is: a log does not go back on its way back. */
+export async function redoOnFork<Event>(
+  branch: BranchHandle<Event>,
+  request: RedoRequest = {},
+): Promise<BranchHandle<Event>> {
+  const { reverts = [] } = (await branch.state({ last: 1 })).branch;
+  const last = reverts.at(-1);
+  if (!last) {
+    const sentence = `Nothing was undone on branch "${branch.scope.branchId}".`;
+    throw new BoughError("invalid_argument", sentence, { data: { ...branch.scope } });
+  }
+  return branch.fork({ ...request, fromSeq: last.seq - 1 });
+}
+
 async function runOnFork<Event>(
   branch: BranchHandle<Event>,
-  last: Message | undefined,
-  input: Input,
+  { point, input }: Revision,
   options: BranchRunOptions | undefined,
 ): Promise<ForkedRun<Event>> {
-  const point: ForkRequest = last ? { from: last.id } : { fromMessageIndex: 0 };
   const forked = await branch.fork(point);
   return { branch: forked, run: forked.run(input, options) };
+}
+
+function pointAfter(last: Message | undefined): ForkRequest {
+  return last ? { from: last.id } : { fromMessageIndex: 0 };
 }
 
 /** The message (the last one without an id), looked for from the end of the branch. */

@@ -78,6 +78,18 @@ export const routes = {
     summary: "Open questions of all sessions.",
     query: queries.interactions,
   }),
+  tenantChanges: route("GET", "/events/live", {
+    summary: "Server-sent events: changes of all sessions, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
+  sessionChanges: route("GET", `${session}/events/live`, {
+    summary: "Server-sent events: changes of one session, as hints.",
+    query: queries.changes,
+    headers: ["last-event-id"],
+    gives: "stream",
+  }),
   tree: route("GET", `${session}/tree`, {
     summary: "The branches as a tree; with visibility=all, hidden ones too.",
     query: queries.tree,
@@ -168,7 +180,7 @@ export const routes = {
     bodyOptional: true,
   }),
   uncompact: route("POST", `${branch}/uncompact`, {
-    summary: "Takes a compaction back: the newest, or the one named.",
+    summary: "Takes a compaction or a clearing back: the newest, or the one named.",
     scope: "run",
     body: bodies.uncompact,
     bodyOptional: true,
@@ -280,14 +292,18 @@ export const routes = {
     query: queries.page,
   }),
   createAgent: route("POST", "/agents", {
-    summary: "Stores an agent's definition.",
+    summary: "Stores the definition of an agent or a graph.",
     scope: "admin",
     status: 201,
     body: bodies.createAgent,
   }),
   getAgent: route("GET", ofAgent, { summary: "One agent." }),
+  getGraph: route("GET", `${ofAgent}/graph`, {
+    summary: "A workflow's graph, as JSON or as a Mermaid flowchart; of an execution, with the states of its nodes.",
+    query: queries.graph,
+  }),
   updateAgent: route("PUT", ofAgent, {
-    summary: "Replaces a stored agent's configuration.",
+    summary: "Replaces the definition of a stored agent or graph.",
     scope: "admin",
     body: bodies.updateAgent,
   }),

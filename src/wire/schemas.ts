@@ -2,14 +2,18 @@
 
 import * as v from "valibot";
 import type { JsonObject } from "../base/json.ts";
+import { interactionKinds } from "../events/interactions.ts";
 
 /** Ids that are valid in a path: no separators, no control characters, no leading "~" (reserved for the server), not only dots. */
 export const idSchema = v.pipe(
   v.string(),
   v.minLength(1),
   v.maxLength(128),
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
-  v.regex(/^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f/\\]+$/u),
+  v.regex(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
+    /^(?!~)(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f/\\]+$/u,
+    'an id without slashes and control characters that does not begin with "~"',
+  ),
   v.check((id) => !/[\ud800-\udfff]/u.test(id)),
 );
 
@@ -24,7 +28,7 @@ const object = v.custom<JsonObject>(
 const metadata = v.optional(object);
 
 const digits = /^\d{1,15}$/;
-const number = v.pipe(v.string(), v.regex(digits), v.transform(Number));
+const number = v.pipe(v.string(), v.regex(digits, "an integer ≥ 0"), v.transform(Number));
 const flag = v.pipe(
   v.picklist(["true", "false"]),
   v.transform((value) => value === "true"),
@@ -162,6 +166,9 @@ export const agentConfigSchema = v.strictObject({
   tools: v.optional(v.pipe(v.array(v.pipe(text(128), v.minLength(1))), v.maxLength(128))),
 });
 
+/** What is stored: an agent, or a graph. The server refuses both at once, and neither. */
+const definition = { config: v.optional(agentConfigSchema), graph: v.optional(object) };
+
 /** What to compact and how; strategies are the server's. */
 const compactSchema = v.strictObject({
   keep: v.optional(v.strictObject({ turns: v.optional(count), tokens: v.optional(count) })),
@@ -224,10 +231,10 @@ export const bodies = {
   createAgent: v.strictObject({
     agentId: v.optional(idSchema),
     name: v.optional(text(1024)),
-    config: agentConfigSchema,
+    ...definition,
     metadata,
   }),
-  updateAgent: v.strictObject({ config: agentConfigSchema }),
+  updateAgent: v.strictObject(definition),
   editInput: v.strictObject(editInputFields),
   empty: v.strictObject({}),
 };
@@ -248,11 +255,17 @@ export const queries = {
     type: v.optional(v.pipe(text(128), v.minLength(1))),
   }),
   live: v.strictObject({ after: v.optional(number), events: v.optional(v.picklist(["own", "tree"])) }),
+  changes: v.strictObject({ after: v.optional(v.pipe(text(256), v.minLength(1))) }),
   state: v.strictObject({ last: pageSize }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
+  graph: v.strictObject({
+    format: v.optional(v.picklist(["json", "mermaid"])),
+    sessionId: v.optional(idSchema),
+    branchId: v.optional(idSchema),
+  }),
   interactions: v.strictObject({
     sessionId: v.optional(idSchema),
-    kind: v.optional(v.picklist(["permission", "clarification", "continuation", "client-tool"])),
+    kind: v.optional(v.picklist(interactionKinds)),
     agentId: v.optional(idSchema),
     limit: pageSize,
     cursor: v.optional(text(2048)),
@@ -290,24 +303,3 @@ export type ResponseBody = v.InferOutput<typeof bodies.respond>;
 export type EventsQuery = v.InferOutput<typeof queries.events>;
 export type AuditQuery = v.InferOutput<typeof queries.audit>;
 export type ClientFrame = v.InferOutput<typeof clientFrameSchema>;
-
-/** Where the error is and what was expected, without the received value, which may be private. */
-export function issueText(issues: readonly v.BaseIssue<unknown>[]): string {
-  const [issue] = issues;
-  const path = issue?.path?.map(({ key }) => String(key).slice(0, 64)).join(".");
-  const where = path ? `"${path}"` : "The value";
-  // A strict object expects "never" for an unknown key.
-  if (path && issue?.expected === "never") return `Unknown key "${path}".`;
-  const wanted = issue && wantedBy(issue);
-  return wanted ? `${where} must be ${wanted}.` : `${where} is not valid.`;
-}
-
-/** In words: the library writes bounds as ">=1", and patterns as they are. */
-function wantedBy({ type, expected, requirement }: v.BaseIssue<unknown>): string | undefined {
-  if (type === "regex") return requirement === digits ? "an integer ≥ 0" : undefined;
-  if (type === "min_value") return `at least ${requirement}`;
-  if (type === "max_value") return `at most ${requirement}`;
-  if (type === "min_length") return `at least ${requirement} long`;
-  if (type === "max_length") return `at most ${requirement} long`;
-  return expected ?? undefined;
-}

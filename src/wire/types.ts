@@ -33,6 +33,17 @@ export interface BranchSummary {
   readonly seq: number;
   readonly messageCount: number;
   readonly openTurnId?: string;
+  /** How many questions wait for an answer; absent when none does. */
+  readonly waiting?: number;
+  /** How the newest closed turn ended, unless it was committed. */
+  readonly ended?: "interrupted" | "failed";
+  /** The agent of the newest turn. */
+  readonly agentId?: string;
+  /** The first message of its own, and how its text begins. */
+  readonly firstMessageId?: string;
+  readonly firstWords?: string;
+  /** Its newest reverts, oldest first: where they stand in the log, and what was left. */
+  readonly reverts?: readonly { readonly seq: number; readonly messageCount: number; readonly messageId?: string }[];
   /** Tokens of the branch's own closed turns. */
   readonly usage?: JsonObject;
   /** How many inputs wait for a turn; absent when none does. */
@@ -187,6 +198,8 @@ export interface AgentSummary {
   readonly name?: string;
   /** "code": defined by the server's program; "stored": created over HTTP. */
   readonly source: "code" | "stored";
+  /** Present for workflows: their runs are executions. */
+  readonly kind?: "workflow";
   readonly createdAt?: number;
   readonly updatedAt?: number;
   readonly metadata?: JsonObject;
@@ -195,6 +208,24 @@ export interface AgentSummary {
 export interface AgentBody extends AgentSummary {
   /** The configuration of a stored agent. */
   readonly config?: AgentConfig;
+  /** The definition of a stored graph. */
+  readonly graph?: JsonObject;
+}
+
+/** What is stored for an agent: its configuration, or a graph. */
+export type StoredDefinition =
+  | { readonly config: AgentConfig; readonly graph?: undefined }
+  | { readonly config?: undefined; readonly graph: JsonObject };
+
+/** The graph of a workflow, and the steps of the execution that was asked for. */
+export interface GraphBody {
+  /** Absent for a workflow that is code. */
+  readonly graph?: JsonObject;
+  readonly steps?: readonly {
+    readonly key: string;
+    readonly kind?: string;
+    readonly status: "started" | "returned" | "failed" | "skipped";
+  }[];
 }
 
 /** One request to the server and its outcome. */

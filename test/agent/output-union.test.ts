@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../../src/index.ts";
-import { planOutput } from "../../src/runs/structured-output/plan.ts";
+import { type OutputPlan, planOutput } from "../../src/runs/structured-output/plan.ts";
 import type { ScriptedCall } from "../../src/scripted/index.ts";
 import { add, eventsOf, expectLegal, given, ofType, refused, s, said } from "./kit.ts";
 
@@ -55,6 +55,19 @@ describe("a union as the output", () => {
     const output = { schema: z.union([Refund, Reply]), mode: "tool" } as const;
     expect((await agent.run("Help", { ...s, output }).result).output).toEqual({ amount: 3 });
     expect(model.calls[0]!.tools).toMatchObject([{ inputSchema: { properties: { output: { anyOf } } } }]);
+  });
+
+  test("names its tools as the caller wants, also after a restart", async () => {
+    const output = { union: { billing: Refund, tech: Reply }, mode: "tool", toolPrefix: "handoff_to_" } as const;
+    const { kept, forms } = (await planOutput(output)) as Extract<OutputPlan, { mode: "tool" }>;
+    expect([...forms.keys()]).toEqual(["handoff_to_billing", "handoff_to_tech"]);
+    expect(kept).toMatchObject({ mode: "tool", toolPrefix: "handoff_to_" });
+    await refused(planOutput({ ...output, toolPrefix: "to " }), "invalid_argument");
+    const { agent } = await given([{ calls: [{ name: "handoff_to_tech", input: { words: "Fix it." } }] }]);
+    expect((await agent.run("Go", { ...s, output }).result).output).toEqual({
+      type: "tech",
+      value: { words: "Fix it." },
+    });
   });
 
   test("keeps what its references mean", async () => {

@@ -143,7 +143,9 @@ test("false leaves every text as it is", async () => {
 });
 
 test("what is no function is refused", async () => {
-  await expect(given([], { redact: "yes" as never })).rejects.toThrow("redact is a function from a text to a text");
+  await expect(given([], { redact: "yes" as never })).rejects.toThrow(
+    "redact must be a function from string to string",
+  );
 });
 
 test("a server's agents redact as the server says, unless they say otherwise", async () => {

@@ -105,6 +105,32 @@ test("a fork compaction: the child begins with less", async () => {
   expect(said((await agent.loadBranch(child)).messages)).toEqual(["user: Now.", "user: Do help.", "assistant: Saw 2."]);
 });
 
+test("a child of a compacted branch begins with what its parent's model saw, and keeps it", async () => {
+  const helper = worker("helper", echo);
+  const { agent } = await given(["Fine.", "Good.", calls("help"), "Done."], { tools: { help: tool(helper) } });
+  await agent.run("Long ago.", main).result;
+  await agent.run("Then.", main).result;
+  const strategy = () => ({ replacements: [{ role: "user" as const, content: "Summary." }] });
+  await agent.compact(main, { keep: { turns: 1 }, strategy });
+  await agent.run("Now.", main).result;
+  const child = await childOf(agent);
+  const seen = [
+    "user: Summary.",
+    "user: Then.",
+    "assistant: Good.",
+    "user: Now.",
+    "user: Do help.",
+    "assistant: Saw 5.",
+  ];
+  expect(said((await agent.loadBranch(child)).transcript())).toEqual(seen);
+  // What becomes of the parent's compactions is nothing to the child.
+  await agent.uncompact(main);
+  await agent.compact(main, { keep: { turns: 0 }, retention: "hard", strategy });
+  expect(said((await agent.loadBranch(child)).transcript())).toEqual(seen);
+  const [reply] = (await agent.loadBranch(child)).messages.slice(-1);
+  expect(await agent.promptOf(child, reply!.id)).toMatchObject({ isVerified: true });
+});
+
 test("stored agents are found by id when they are called", async () => {
   const helper = worker("ignored", echo, { id: "stored-1" });
   const spawned = defineTool({

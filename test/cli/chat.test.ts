@@ -116,6 +116,28 @@ export default {
     expect(again.stdout).toContain("   1  user       What time is it?");
   });
 
+  test.each([
+    ["in a store", async () => ["--session", "s"]],
+    [
+      "with a server",
+      async () => {
+        const { url, token } = await serveIn(scratch());
+        return ["--url", `${url}/#token=${token}`, "--session", "s"];
+      },
+    ],
+  ])("answers again, edits and redoes %s", async (_where, place) => {
+    const lines = ["Hello", "/again", "/again", "/edit 1 What time is it?", "/undo", "/redo", "/branches"];
+    const { code, stdout, stderr } = await chat(scratch(), lines, ...(await place()));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining("error") });
+    expect(stdout.match(/I am a scripted demo/g)!.length).toBeGreaterThan(2);
+    expect(stdout).toMatch(/It is \d{4}/);
+    expect(stdout).toContain("Reverted 4 messages, starting with “What time is it?”.");
+    expect(stdout).toMatch(
+      /main {2}2 messages\n.*again-1 .*forked after message 1\n.*again-2 .*forked after message 1/,
+    );
+    expect(stdout).toMatch(/edit-1 {2}0 messages.*\n\*.*redo-1 {2}4 messages/);
+  });
+
   test("compacts, and takes it back", async () => {
     const cwd = scratch();
     const { code, stdout, stderr } = await chat(
@@ -138,7 +160,11 @@ export default {
     [["Hello", "/switch nowhere"], "Name one of this session's branches: main."],
     [["Hello", "/fork 99"], "Message index 99 must be from 0 to 2."],
     [["Hello", "/fork 1 main"], "(branch_exists)"],
-    [["Hello", "/undo", "/undo"], "There is nothing to undo."],
+    [["Hello", "/undo", "/undo"], 'Branch "main" has no messages.'],
+    [["Hello", "/redo"], 'Nothing was undone on branch "main".'],
+    [["Hello", "/edit x"], "Usage: /edit N TEXT"],
+    [["Hello", "/edit 9 Hi"], "There is no message 9"],
+    [["Hello", "/edit 2 Hi"], "is not a user's"],
     [["/sessions nobody"], "(session_not_found)"],
     [["/history x"], "/history [N]"],
   ])("ends with 1 after %j, and says why", async (lines, sentence) => {

@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { bough, fill, scratch } from "./kit.ts";
+import { createAgent, defineTool } from "../../src/index.ts";
+import { countingModel } from "../compaction/kit.ts";
+import { bough, fill, inStore, scratch } from "./kit.ts";
 
 const url = "sqlite:bough.db";
 
@@ -35,6 +37,48 @@ describe("bough compactions", () => {
       compaction: { retention: "soft", inForce: false },
     });
     expect((await tail()).stdout).toMatch(/history\.restored {6}\{"inForce":0,/);
+  });
+
+  test("lists and takes back what a run cleared", async () => {
+    const cwd = scratch();
+    await inStore(`sqlite:${cwd}/bough.db`, async (store, clock) => {
+      let reads = 0;
+      const reply = () => (reads < 9 ? { calls: [{ name: "read", input: { reads } }] } : "Done.");
+      const model = countingModel({ reply });
+      const tools = { read: defineTool({ input: {}, execute: () => `page ${++reads} ${"word ".repeat(500)}` }) };
+      const compaction = { window: 6_000, clear: { gain: 500 } };
+      const agent = createAgent({ model, tools, store, clock, compaction });
+      await agent.createSession("long");
+      await agent.run("Read nine pages.", "long").result;
+    });
+    const compactions = (...words: string[]) => bough(cwd, "compactions", ...words, "long", "--store", url);
+    const { stdout } = await compactions("ls");
+    const [, id, outputs] = /\n(\S+) .* soft +(\d+) outputs +yes\n$/.exec(stdout)!;
+    expect(Number(outputs)).toBeGreaterThan(1);
+    expect((await compactions("rm")).stdout).toBe(`Took back ${id}.\n`);
+    expect((await compactions("ls")).stdout).toBe("The branch has no compactions.\n");
+  });
+
+  test("pins messages, which compactions then keep", async () => {
+    const cwd = scratch();
+    const ids: string[] = [];
+    await fill(`sqlite:${cwd}/bough.db`, async (sessions) => {
+      await sessions.createSession("long");
+      for (let n = 1; n <= 4; n++) await sessions.appendTurn("long", [{ role: "user", content: `Question\n${n}` }]);
+      ids.push(...(await sessions.loadBranch("long")).messages.map(({ id }) => id));
+      await sessions.forkBranch({ sessionId: "long", branchId: "main" }, { newBranchId: "f" });
+    });
+    const pins = (verb: string, ...words: string[]) =>
+      bough(cwd, "pins", verb, "long", ...words, "--branch", "main", "--store", url);
+    expect((await pins("ls")).stdout).toBe("The branch has no pinned messages.\n");
+    expect((await pins("add", ids[1]!)).stdout).toBe(`Pinned ${ids[1]}: later compactions keep it verbatim.\n`);
+    expect((await pins("ls")).stdout).toMatch(new RegExp(`\n${ids[1]} .* user +Question 2\n$`));
+    expect(JSON.parse((await pins("ls", "--json")).stdout)).toEqual({ pins: [ids[1]] });
+    expect(await pins("add", "nothing")).toMatchObject({ code: 1, stderr: expect.stringContaining("not_on_branch") });
+    const { stdout } = await bough(cwd, "compactions", "add", "long", "main", "--keep", "1", "--json", "--store", url);
+    expect(JSON.parse(stdout).compaction).toMatchObject({ messages: 3, kept: 1 });
+    expect((await pins("rm", ids[1]!)).stdout).toBe(`Unpinned ${ids[1]}.\n`);
+    expect(await pins("rm", ids[1]!)).toMatchObject({ code: 2, stderr: expect.stringContaining("is not pinned") });
   });
 
   test("an export and a copy of a compacted session have what it had", async () => {

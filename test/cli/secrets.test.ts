@@ -94,39 +94,27 @@ describe("the token", () => {
     expect(shown).not.toContain("CANARY");
   });
 
-  test("leaves the address bar, and is in no command that the start page advises", async () => {
-    const { url } = await serveIn(scratch());
-    const page = await (await fetch(`${url}/`)).text();
-    const script = /<script>([\s\S]*)<\/script>/.exec(page)![1]!;
-    const { texts, addresses } = await openPage(script, `${url}/#token=CANARY-token`);
-    expect(addresses).toEqual(["/"]);
-    expect(texts.chat).toBe(`npx bough chat --url ${url}`);
-    expect(texts.curl).toContain(`"$(cat .bough/token-${new URL(url).port})"`);
-    expect(JSON.stringify(texts)).not.toContain("CANARY");
+  test("is in nothing that is served without it: the page is Studio, and may run only its own scripts", async () => {
+    const { url } = await serveIn(scratch(), { words: ["--token", "CANARY-token-1234567890"] });
+    const answer = await fetch(`${url}/`);
+    const page = await answer.text();
+    expect(page).toContain("<title>Bough Studio</title>");
+    expect(page).not.toContain("CANARY");
+    expect(page).not.toMatch(/<script(?![^>]*src=)/);
+    const policy = answer.headers.get("content-security-policy")!;
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    const [script] = /assets\/[\w-]+\.js/.exec(page)!;
+    const file = await fetch(`${url}/${script}`, { headers: { "accept-encoding": "br" } });
+    expect(file.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(file.headers.get("content-encoding")).toBe("br");
+  });
+
+  test("is all that there is without Studio", async () => {
+    const { url } = await serveIn(scratch(), { words: ["--no-studio"] });
+    expect((await fetch(`${url}/`, { headers: { accept: "text/html" } })).status).toBe(401);
   });
 });
-
-/** Runs the page's script with as much of a browser as it uses. */
-async function openPage(script: string, address: string) {
-  const texts: Record<string, string> = {};
-  const addresses: string[] = [];
-  const element = (id: string) => ({
-    set textContent(text: string) {
-      texts[id] = text;
-    },
-    replaceChildren() {},
-  });
-  const surroundings = {
-    location: new URL(address),
-    history: { replaceState: (_: unknown, __: string, path: string) => addresses.push(path) },
-    document: { getElementById: element },
-    fetch: () => Promise.reject(new Error("offline")),
-    addEventListener() {},
-  };
-  new Function(...Object.keys(surroundings), script)(...Object.values(surroundings));
-  await new Promise((resolve) => setImmediate(resolve));
-  return { texts, addresses };
-}
 
 test("the words of a command lose tokens and passwords", () => {
   const words = ["serve", "--token", "S3cret", "--token=S3cret", "--store", "postgres://u:S3cret@h/db"];

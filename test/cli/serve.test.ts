@@ -32,15 +32,13 @@ describe("bough serve", () => {
     const page = await fetch(`${url}/`);
     const html = await page.text();
     expect(page.status).toBe(200);
-    expect(html).toContain("<h1>Bough</h1>");
+    expect(html).toContain("<title>Bough Studio</title>");
     expect(html).not.toContain(token);
     const policy = page.headers.get("content-security-policy")!;
-    expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);
     expect(policy).not.toContain("unsafe");
     expect((await fetch(`${url}/`, { method: "POST" })).status).toBe(401);
     expect((await fetch(`${url}/`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
-    // A slip of the pen in the page's script would leave it empty.
-    expect(() => new Function(/<script>([\s\S]*)<\/script>/.exec(html)![1]!)).not.toThrow();
   });
 
   test("takes a token from the environment and keeps it off the screen", async () => {
@@ -279,7 +277,7 @@ describe("bough.config", () => {
     [
       "bough.config.mjs",
       "const model = { specificationVersion: 'v4', doStream() {} }; export default { agents: { a: { model, limits: { iterations: 0 } } } };",
-      "bough.config.mjs: agents.a: limits.iterations is a count from 1 on.",
+      "bough.config.mjs: agents.a: limits.iterations must be an integer ≥ 1.",
     ],
   ])("%s with %s is refused with file and field", async (file, text, sentence) => {
     const { code, stdout, stderr } = await bough(project({ [file]: text }), "serve", "--port", "0");

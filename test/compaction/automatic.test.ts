@@ -1,7 +1,8 @@
 // Automatic compaction in a run: when it happens, what the model sees afterwards, and what it costs.
 
 import { describe, expect, test } from "vitest";
-import { defineTool } from "../../src/index.ts";
+import { defineTool, summary } from "../../src/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
 import { expectLegal, factTypes, main, ofType, s, said, settle } from "../agent/kit.ts";
 import { asksForSummary, callsOfModel, collect, compacting, filler, tokensIn } from "./kit.ts";
 
@@ -87,6 +88,25 @@ describe("before a call whose prompt fills its share of the window", () => {
     expect(committed.filter(({ summaries }) => summaries)).toHaveLength(summed.length);
     expect(committed.every(({ context }) => context!.model === "bough/scripted")).toBe(true);
   });
+});
+
+test("a summary by another model that the agent has a name for, in runs and by hand", async () => {
+  const cheap = Object.assign(
+    scriptedModel(() => "They agreed on green."),
+    { modelId: "small" },
+  );
+  const { agent, model } = await compacting(
+    {},
+    { models: { cheap }, compaction: { messages: 8, keep: { turns: 1 }, strategy: summary({ model: "cheap" }) } },
+  );
+  for (let i = 1; i <= 5; i++) await agent.run(filler(`question ${i}`, 50), s).result;
+  await agent.compact(main, { keep: { turns: 0 } });
+  expect(await agent.listCompactions(main)).toMatchObject([
+    { model: "bough/small", reason: "manual" },
+    { model: "bough/small", reason: "messages" },
+  ]);
+  expect(callsOfModel(model).summaries).toEqual([]);
+  expect(cheap.calls).toHaveLength(2);
 });
 
 test("nothing is compacted unless it is asked for", async () => {

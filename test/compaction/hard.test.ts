@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { textOf } from "../../src/events/index.ts";
-import { defineTool } from "../../src/index.ts";
+import { defineTool, keepTurns } from "../../src/index.ts";
 import type { ScriptedReply } from "../../src/scripted/index.ts";
 import { expectLegal, main, ofType, s } from "../agent/kit.ts";
 import { callsOfModel, compacting, filler } from "./kit.ts";
@@ -25,6 +25,17 @@ test("people see the summary, too; the log has everything, and taking it back sh
   while ((await agent.listCompactions(main)).some(({ inForce }) => inForce)) await agent.uncompact(main);
   const all = (await agent.loadBranch(main)).messages.map((message) => textOf(message).split(" lorem")[0]);
   expect(all).toEqual(Array.from({ length: 12 }, (_, i) => [`question ${i + 1}`, "Yes."]).flat());
+});
+
+test("by hand an agent that compacts hard does so, too, unless the caller says otherwise", async () => {
+  const { agent } = await compacting({}, { compaction: { retention: "hard", strategy: keepTurns(1) } });
+  for (let i = 1; i <= 4; i++) await agent.run(`question ${i}`, s).result;
+  expect(await agent.compact(main, { keep: { turns: 3 }, retention: "soft" })).toMatchObject({ retention: "soft" });
+  expect(await agent.compact(main)).toMatchObject({ retention: "hard", messages: 6 });
+  expect((await agent.loadBranch(main)).messages).toHaveLength(2);
+  const soft = (await compacting({}, { compaction: { strategy: keepTurns(1) } })).agent;
+  for (let i = 1; i <= 2; i++) await soft.run(`question ${i}`, s).result;
+  expect(await soft.compact(main)).toMatchObject({ retention: "soft" });
 });
 
 test("inside a long turn it is a soft one: what people see of an open turn is not settled yet", async () => {

@@ -217,6 +217,15 @@ describe("and other features", () => {
     expect(last).toContain("RULES: be kind");
     expect(last).toContain("page 9 ");
     expect(last).toContain("page 7 ");
+    const clearings = await agent.listCompactions(main);
+    expect(clearings[0]).toMatchObject({ reason: "share", retention: "soft", inForce: true, replacements: [] });
+    expect((await agent.contextUsage(main)).compactions).toBe(clearings.length);
+    const { answers } = await agent.checkCompaction(main, { questions: ["What did page 1 say?"] });
+    expect(answers).toHaveLength(1);
+    const [without, cleared] = model.calls.slice(-2).map(({ prompt }) => tokensIn(prompt));
+    expect(Math.abs(without! - cleared!)).toBeGreaterThan(500);
+    for (const { cleared = 0 } of clearings) expect((await agent.uncompact(main)).cleared).toBe(cleared);
+    expect(JSON.stringify((await agent.loadBranch(main)).transcript())).not.toContain("[Output of read cleared:");
   });
 
   test("force compacts before the first call; stopAfter ends the turn there; both survive a resumption", async () => {

@@ -2,8 +2,11 @@
 
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { textOf } from "../../src/events/index.ts";
 import { defineTool, readFileTool } from "../../src/index.ts";
 import { eventsOf, factTypes, given, main, ofType, s } from "../agent/kit.ts";
+import { plain } from "../children/kit.ts";
+import { countingModel } from "../compaction/kit.ts";
 import { png, utf8 } from "./files.ts";
 
 const image = png(32, 32);
@@ -82,6 +85,31 @@ test("a long output becomes a file, with its beginning and end left; read_file r
     JSON.stringify(text.slice(100_000, 100_020)).slice(1, -1),
   );
   expect(await factTypes(agent)).toContain("content.attached");
+});
+
+test("a file stays within the model's reach when its output is cleared, and when it is summarised", async () => {
+  const text = "word ".repeat(20_000);
+  const dump = defineTool({ description: "Dumps.", input: z.object({}), overflow: "artifact", execute: () => text });
+  let asked = 0;
+  const reply = () => (++asked <= 2 ? plain(asked === 1 ? "draw" : "dump") : asked === 3 ? plain("wait") : "Done.");
+  const model = countingModel({ reply });
+  const wait = defineTool({ input: z.object({}), execute: () => "tick ".repeat(1600) });
+  const clear = { batches: 1, gain: 100 };
+  const { agent } = await given([], { model, tools: { draw, dump, wait }, compaction: { window: 6_000, clear } });
+  await agent.run("Go.", s).text();
+  const content = await agent.listContent("s");
+  const [chart, whole] = [
+    content.find(({ name }) => name === "chart.png")!,
+    content.find(({ size }) => size > 50_000)!,
+  ];
+  const lines = [`chart.png, image/png: id ${chart.id}`, `whole output of dump: id ${whole.id}`];
+  const prompt = JSON.stringify(model.calls.at(-1)!.prompt);
+  expect(prompt).toContain("[Output of draw cleared: ");
+  for (const line of lines) expect(prompt).toContain(`characters. Files in it: ${line}. Call it again if needed.]`);
+  await agent.uncompact(main);
+  await agent.compact(main, { keep: { turns: 0 } });
+  const [summary] = (await agent.loadBranch("s")).transcript();
+  for (const line of lines) expect(textOf(summary!)).toContain(`\n- ${line}\n`);
 });
 
 test("a short output of such a tool stays, and so does a long one of any other", async () => {

@@ -8,6 +8,7 @@ import { BoughError } from "../../src/base/errors.ts";
 import type { BoughEvent, Message } from "../../src/events/index.ts";
 import { textOf } from "../../src/events/index.ts";
 import { defineTool, keepTurns } from "../../src/index.ts";
+import { partings } from "../../src/projection/index.ts";
 import type { Script } from "../../src/scripted/index.ts";
 import type { BranchHandle, SessionHandle } from "../../src/wire/index.ts";
 import { undoTurn } from "../../src/wire/revise.ts";
@@ -196,7 +197,40 @@ function historyCases(open: Open): void {
     const { messages } = await handle.messages();
     const first = await handle.regenerate(messages[1]!.id);
     expect(await first.run.text()).toBe("Four.");
-    expect(texts((await first.branch.messages()).messages)).toEqual(["First", "Four."]);
+    const again = await first.branch.messages();
+    expect(texts(again.messages)).toEqual(["First", "Four."]);
+    expect(again.messages[0]!.id).toBe(messages[0]!.id);
+  });
+
+  test("answers that are regenerated, also from each other, are versions of one message on every branch", async () => {
+    const { session, handle } = await twoTurns(open);
+    const x = await handle.regenerate();
+    expect(await x.run.text()).toBe("Three.");
+    const y = await x.branch.regenerate();
+    expect(await y.run.text()).toBe("Four.");
+    expect(texts((await y.branch.messages()).messages)).toEqual(["First", "One.", "Second", "Four."]);
+    const branches = await session("s").branches();
+    const [parting] = partings(branches, "main");
+    expect(parting).toMatchObject({ index: 3, current: 0, versions: { length: 3 } });
+    for (const [current, { branch }] of [x, y].entries()) {
+      expect(partings(branches, branch.scope.branchId)).toEqual([{ ...parting, current: current + 1 }]);
+    }
+    const shown = await x.branch.get();
+    expect(shown).toMatchObject({ firstWords: "Three.", firstMessageId: (await x.run.result).messages.at(-1)!.id });
+  });
+
+  test("redo brings back what was undone, on a branch that parts where it was undone", async () => {
+    const { session, handle } = await twoTurns(open);
+    await expect(handle.redo()).rejects.toSatisfy(code("invalid_argument"));
+    const { seq } = await handle.undo();
+    expect(await handle.run("Other").text()).toBe("Three.");
+    const back = await handle.redo({ newBranchId: "back", name: "As it was" });
+    expect(texts((await back.messages()).messages)).toEqual(["First", "One.", "Second", "Two."]);
+    expect(texts((await handle.messages()).messages)).toEqual(["First", "One.", "Other", "Three."]);
+    expect(await back.get()).toMatchObject({ id: "back", name: "As it was", forkedAtSeq: seq });
+    const branches = await session("s").branches();
+    expect(partings(branches, "back")).toMatchObject([{ index: 2, current: 1, versions: { length: 2 } }]);
+    expect(partings(branches, "main")).toMatchObject([{ index: 2, current: 0 }]);
   });
 
   test("undo reverts the last turn, and then the one before", async () => {

@@ -159,6 +159,14 @@ describe("a connection or a server that goes away", () => {
     expect(retries.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
+  test("by default, it is tried again for as long as a restart takes", async () => {
+    const retries: PostgresRetry[] = [];
+    const onRetry = (retry: PostgresRetry) => retries.push(retry);
+    const nowhere = opened({ url: "postgres://postgres@127.0.0.1:1/postgres", onRetry });
+    await expect(nowhere).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(retries.reduce((sum, { delayMs }) => sum + delayMs, 0)).toBeGreaterThan(1_500);
+  });
+
   test("a watcher survives the end of every connection, listens again and still hears", async () => {
     const schema = freshSchema();
     const store = await opened({ schema, applicationName: schema });

@@ -1,12 +1,22 @@
 import { expect, test } from "vitest";
 import { migrate, migrations } from "../../src/stores/postgres/schema.ts";
+import { manualClock } from "../../src/testing/clock.ts";
 import { getBytes, putBytes } from "../../src/testing/content.ts";
 import { database, describe, facts, freshSchema, givenMain, main, opened, raw, server } from "./kit.ts";
 
 const kill = "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(10)";
 
+/** As the tables were before appends changed no index. */
+async function undoHotAppends(client: Awaited<ReturnType<typeof raw>>, schema: string): Promise<void> {
+  await client.query(`ALTER TABLE ${schema}.activity DROP COLUMN active_step, DROP COLUMN space`);
+  await client.query(`CREATE INDEX activity_by_time ON ${schema}.activity (active_at DESC, id)`);
+  await client.query(`ALTER TABLE ${schema}.branches DROP COLUMN listed`);
+  await client.query(`CREATE INDEX branches_claimed ON ${schema}.branches (claimed_at) WHERE run_id IS NOT NULL`);
+}
+
 /** As the tables were before content was cut into chunks. */
 async function undoContentMigration(client: Awaited<ReturnType<typeof raw>>, schema: string): Promise<void> {
+  await undoHotAppends(client, schema);
   for (const table of ["chunks", "uploads", "freed"]) await client.query(`DROP TABLE ${schema}.${table}`);
   await client.query(`DROP FUNCTION ${schema}.drop_bytes() CASCADE`);
   await client.query(
@@ -93,6 +103,36 @@ describe("migrations", () => {
     const { id } = await putBytes(again, { sessionId: "s", branchId: "main" }, { bytes: all[2]!, mediaType: "a/b" });
     expect(id).toHaveLength(64);
     expect((await again.maintain()).problems).toEqual([]);
+  });
+
+  test("claims, spaces and the order of sessions of a schema of the third version are found", async () => {
+    const schema = freshSchema();
+    const clock = manualClock();
+    const store = await opened({ schema, clock, leaseNow: () => clock.now() });
+    const branch = { id: "main", header: {}, events: [] };
+    for (const id of ["~a~1", "one", "~a~2", "two"]) {
+      await store.createSession({ id, metadata: {}, state: {}, branch });
+      clock.advance(700);
+    }
+    const claims = [];
+    for (const [sessionId, leaseMs] of [
+      ["two", 1000],
+      ["one", 100_000_000],
+    ] as const) {
+      const claim = { runId: "r", owner: "o", leaseMs };
+      claims.push((await store.append({ sessionId, branchId: "main" }, facts(sessionId, 1), { claim })).claim!);
+      clock.advance(1);
+    }
+    const client = await raw();
+    await undoHotAppends(client, schema);
+    await client.query(`DELETE FROM ${schema}.migrations WHERE version > 3`);
+    const again = await opened({ schema, clock, leaseNow: () => clock.now() });
+    const idsOf = async (query: object) => (await again.listSessions(query)).sessions.map(({ id }) => id);
+    expect(await idsOf({})).toEqual(["one", "two", "~a~2", "~a~1"]);
+    expect(await idsOf({ space: "~a~" })).toEqual(["~a~2", "~a~1"]);
+    expect(await idsOf({ space: "" })).toEqual(["one", "two"]);
+    expect(await again.listRuns()).toEqual(claims);
+    expect(await again.listRuns({ endsBefore: clock.now() + 60_000 })).toEqual([claims[0]]);
   });
 
   test("stores that open a new schema at once all get in", async () => {

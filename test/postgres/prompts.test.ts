@@ -6,7 +6,7 @@ import { describe, placeForMany } from "./kit.ts";
 
 describe("prompts on PostgreSQL", () => {
   const place = placeForMany();
-  test("200 turns with plans, tools, compactions, pins and forks", async () => {
+  test("200 turns with plans, tools, compactions, pins, forks and children", async () => {
     const store = await place.open({});
     const other = await place.open({});
     const seen = await live(store, async () => other, { seed: 5, turns: 200, checkEvery: 12 });

@@ -8,8 +8,16 @@ import {
   type ToolResultPart,
   type UnknownFact,
 } from "../../src/events/index.ts";
-import { adopt, foldAhead, shownState, turnPatch } from "../../src/projection/header.ts";
-import { type BranchView, copyView, emptyView, fold, project, transcript } from "../../src/projection/index.ts";
+import { adopt, foldAhead, shownState, shownTurns, turnPatch } from "../../src/projection/header.ts";
+import {
+  type BranchView,
+  copyView,
+  emptyView,
+  fold,
+  project,
+  type Revert,
+  transcript,
+} from "../../src/projection/index.ts";
 import { countShown, outermost, rebuild, unclosedMessages } from "../../src/projection/overlay.ts";
 import {
   canSeal,
@@ -262,7 +270,8 @@ describe("the header of a branch's row", () => {
     holds(
       fc.asyncProperty(scripts, async (script) => {
         const none = { messages: 0, turn: null as string | null, asks: null as string[] | null, state: null };
-        const row = { ...none, compacted: null as true | null, usage: {} };
+        const turns = { agent: null as string | null, ended: null as string | null, first: null as object | null };
+        const row = { ...none, ...turns, compacted: null as true | null, usage: {}, reverts: [] as readonly Revert[] };
         let expected: (() => void) | undefined;
         play(script, (view, drafts) => {
           expected?.();
@@ -283,6 +292,9 @@ describe("the header of a branch's row", () => {
               state: shownState(view.state),
               compacted,
               usage,
+              reverts: view.reverts,
+              ...turns,
+              ...shownTurns(view),
             };
             if (forks) Object.assign(row, actual);
             expect(row).toEqual(actual);

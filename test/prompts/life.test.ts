@@ -5,7 +5,7 @@ import { sqliteStore } from "../../src/stores/sqlite/index.ts";
 import { freshDirectory } from "../server/kit.ts";
 import { live } from "./life.ts";
 
-describe("200 turns with plans, tools, compactions, pins and forks", () => {
+describe("200 turns with plans, tools, compactions, pins, forks and children", () => {
   test.each([1, 2])("in memory, seed %i", async (seed) => {
     const store = memoryStore();
     const seen = await live(store, async () => store, { seed, turns: 200, checkEvery: 6 });
@@ -13,6 +13,7 @@ describe("200 turns with plans, tools, compactions, pins and forks", () => {
     expect(seen.clearings).toBeGreaterThan(0);
     expect(seen.breaks).toBeGreaterThan(3);
     expect(seen.prefixes).toBeGreaterThan(40);
+    expect(seen.children).toBeGreaterThan(3);
   });
 
   test("in SQLite", async () => {

@@ -4,9 +4,10 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { type Fact, textOf } from "../../src/events/index.ts";
-import { type Agent, createAgent, defineTool, keepTurns, planning, type Store } from "../../src/index.ts";
+import { type Agent, createAgent, defineTool, keepTurns, planning, type Store, subagent } from "../../src/index.ts";
 import type { ScriptedModel } from "../../src/scripted/index.ts";
 import { manualClock, seededIds } from "../../src/testing/index.ts";
+import { hidden } from "../children/kit.ts";
 import { callOf, numberedModel, wireOf, wireOfSent } from "./kit.ts";
 
 /** Numbers from 0 to 1 that follow from a seed. */
@@ -25,14 +26,20 @@ const search = defineTool({
   execute: ({ about }) => `${about}: ${"page ".repeat(60)}`,
 });
 
-/** What the model says in a turn: nothing but text, a search or two, or a new plan. */
+const helperInstructions = "Help whoever asks.";
+
+/** What the model says in a turn: nothing but text, a search or two, a question to a child, or a new plan. */
 function script(chance: () => number): ScriptedModel {
   return numberedModel((prompt, index) => {
     const results = prompt
       .slice(prompt.findLastIndex(({ role }) => role === "user"))
       .filter(({ role }) => role === "tool");
     const kind = chance();
+    if (textOf(prompt[0]!).includes(helperInstructions)) return `Help ${index}.`;
     if (results.length > 1 || kind < 0.5) return `Reply ${index}.`;
+    if (kind < 0.53) {
+      return { text: "Asking.", calls: [{ name: "help", input: { input: `About ${index}?` }, id: `h${index}` }] };
+    }
     if (kind < 0.8) {
       const calls = [{ name: "search", input: { about: `topic ${index}` }, id: `c${index}` }];
       return { text: "Looking.", calls: kind < 0.7 ? calls : [...calls, { ...calls[0]!, id: `d${index}` }] };
@@ -61,19 +68,22 @@ export async function live(store: Store, reopen: () => Promise<Store>, { seed, t
   const chance = chanceOf(seed);
   const clock = manualClock();
   const model = script(chance);
-  const create = (on: Store, name: string) =>
-    createAgent({
+  const create = (on: Store, name: string) => {
+    const helper = createAgent({ model, instructions: helperInstructions, random: () => 0 });
+    const help = subagent(helper, { description: "Helps.", permission: false });
+    return createAgent({
       ...{ model, store: on, clock, ids: seededIds(name), random: () => 0, instructions: "Find pages, keep a plan." },
-      tools: { search },
+      tools: { search, help },
       middleware: [planning()],
       // Old outputs are cleared where that is enough, or else all but three turns left out.
       compaction: { strategy: keepTurns(3), window: 4000, at: 0.7, target: 0.6, clear: { batches: 1, gain: 200 } },
       settings: { temperature: 0.5 },
     });
+  };
   const agent = create(store, "life");
   await agent.createSession("s");
   const places: Place[] = [{ branchId: "main", last: undefined, upTo: 0 }];
-  const seen: Seen = { breaks: 0, prefixes: 0, compactions: 0, clearings: 0 };
+  const seen: Seen = { breaks: 0, prefixes: 0, compactions: 0, clearings: 0, children: 0 };
   for (let turn = 0; turn < turns; turn++) {
     const place = places[Math.floor(chance() * places.length)]!;
     await disturb(agent, place, places, chance);
@@ -84,10 +94,14 @@ export async function live(store: Store, reopen: () => Promise<Store>, { seed, t
   }
   const other = create(await reopen(), "other");
   for (const { branchId } of places) await checkBranch(other, branchId, model);
+  const children = await hidden(other);
+  seen.children = children.length;
+  // The first ones have been compacted over since, the last ones were made of compacted branches.
+  for (const { id } of [...children.slice(0, 3), ...children.slice(-3)]) await checkBranch(other, id, model);
   return seen;
 }
 
-type Seen = Record<"breaks" | "prefixes" | "compactions" | "clearings", number>;
+type Seen = Record<"breaks" | "prefixes" | "compactions" | "clearings" | "children", number>;
 
 /** Something happens to the branch between two turns, or nothing. */
 async function disturb(agent: Agent, place: Place, places: Place[], chance: () => number): Promise<void> {

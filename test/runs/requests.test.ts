@@ -3,7 +3,14 @@
 
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Agent, type AgentOptions, defineTool, type RunOptions, type Store } from "../../src/index.ts";
+import {
+  type Agent,
+  type AgentOptions,
+  defineTool,
+  type HookContext,
+  type RunOptions,
+  type Store,
+} from "../../src/index.ts";
 import { memoryStore } from "../../src/stores/memory/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { given, refused, s } from "../agent/kit.ts";
@@ -160,6 +167,21 @@ test("a turn that was cut by a revert goes on as it was asked", async () => {
   expect(model.calls.map(({ temperature }) => temperature)).toEqual([0.3, 0.3]);
 });
 
+test("a turn that was cut is still that of who asked first, with the turn's metadata", async () => {
+  const seen: unknown[] = [];
+  const watch = { name: "watch", beforeIteration: ({ by, metadata }: HookContext) => void seen.push({ by, metadata }) };
+  const { agent } = await given(asks, { tools: { ask }, middleware: [watch] });
+  const asked = { by: "ada", metadata: { from: "test" } };
+  const { messages } = await agent.run("Go", { ...s, ...asked, questions: "park" }).result;
+  await agent.forkBranch(s, { from: messages[0]!.id, newBranchId: "fork" });
+  await agent.run(undefined, { ...s, branchId: "fork", questions: "park" }).result;
+  const main = { ...s, branchId: "main" };
+  await agent.revertBranch(main, { to: messages[0]!.id });
+  await agent.run(undefined, { ...main, by: "bob", metadata: { again: true }, questions: "park" }).result;
+  expect(seen).toEqual([asked, asked, { by: "bob", metadata: { from: "test", again: true } }]);
+  expect((await agent.loadBranch(main)).uncommittedTurn).toMatchObject({ by: "bob", metadata: { from: "test" } });
+});
+
 test("a bound of the run meets the policy of the agent that goes on, not of the one that began", async () => {
   const ran: string[] = [];
   const guarded = defineTool({ input: z.object({}), permission: true, execute: () => void ran.push("guarded") });
@@ -270,6 +292,25 @@ describe("tenants", () => {
     await refused(agent.run("Go", { ...s, identity: { tenant: "other" } }).result, "invalid_argument");
     await agent.run("Go", { ...s, questions: "park" }).result;
     expect((await agent.loadBranch("s")).uncommittedTurn!.request!.identity).toEqual({ tenant: "acme" });
+  });
+
+  test("an agent bound to one takes no other's input from the queue, its own agent does", async () => {
+    const { agent, again } = await parkedFor("acme");
+    const { status } = await agent.submit("Next", { ...s, identity: { tenant: "acme" }, ifActive: "queue" });
+    expect(status).toBe("queued");
+    await agent.interrupt(s);
+    await agent.close();
+    const other = again({ tenant: "other" });
+    expect(await other.recover()).toEqual([]);
+    await other.close();
+    const reader = again({ tenant: "nobody" });
+    expect(await reader.listQueue(s)).toHaveLength(1);
+    const own = again({ tenant: "acme" });
+    const taken = new Promise((resolve) => own.subscribe("turn.started", resolve));
+    await own.recover();
+    expect(await taken).toMatchObject({ request: { identity: { tenant: "acme" } } });
+    expect(await reader.listQueue(s)).toEqual([]);
+    await own.close();
   });
 
   test("an agent on a server's store leaves the server's tenants alone", async () => {

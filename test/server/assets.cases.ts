@@ -217,7 +217,7 @@ export function describeAssets(open: OpenStore): void {
     ],
     ["a path that is none", () => ({ assets: { files: app, path: "app/" } }), /must be a path such as "\/app"/],
     ["a fallback that is not there", () => ({ assets: { files: app, fallback: "x.html" } }), /not one of the files/],
-    ["a page at the same place", () => ({ assets: { files: app }, page: "<p>" }), /can't both be at the root/],
+    ["a page at the same place", () => ({ assets: { files: app }, page: "<p>" }), /can't both be at "\/"/],
     [
       "the path of a mount",
       () => ({ assets: { files: app, path: "/chat" }, mounts: [{ name: "c", path: "/chat/a", routes: [] }] }),

@@ -120,7 +120,7 @@ export function describeProcesses(openPlace: () => Place): void {
   });
 
   test.each(["reject", "queue", "interrupt"])(
-    "5.6 an idempotency key sent to both again and again is one run, with ifActive %s",
+    "5.6 an idempotency key sent to both again and again is one turn, with ifActive %s",
     async (ifActive) => {
       const { one, two } = await givenTwo(openPlace());
       const headers = { "idempotency-key": "k" };
@@ -132,7 +132,10 @@ export function describeProcesses(openPlace: () => Place): void {
       expect(new Set(answers.map(({ body }) => body.inputId)).size).toBe(1);
       expect(new Set(answers.map(({ body }) => body.runId)).size).toBe(1);
       const { runs } = (await two.ask("GET", `${scope}/runs`)).body;
-      expect(runs).toMatchObject([{ runId: answers[0]!.body.runId, status: "completed" }]);
+      // A process that was not given the processor for long loses its turn to the other, which goes on with it as another run.
+      expect(new Set(runs.map(({ turnId }: { turnId: string }) => turnId)).size).toBe(1);
+      expect(runs[0].runId).toBe(answers[0]!.body.runId);
+      expect(runs.at(-1).status).toBe("completed");
       const other = await two.ask("POST", inputs, { input: "other", ifActive }, headers);
       expectProblem(other, 422, "idempotency_conflict");
     },

@@ -24,7 +24,7 @@ export function describeProtocol(open: OpenStore): void {
       expect(misspelt.body.detail).toBe('Unknown key "sessionID".');
       const deeper = await ask("POST", `${scope}/inputs`, { input: "Hi", config: { limits: { turns: 1 } } });
       expect(deeper.body.detail).toBe('Unknown key "config.limits.turns".');
-      expectProblem(await ask("GET", "/sessions?limits=3"), 400, "invalid_argument");
+      expectProblem(await ask("POST", `${scope}/inputs`, []), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?limit=3&limit=4"), 400, "invalid_argument");
       expectProblem(await ask("GET", "/sessions?__proto__=3"), 400, "invalid_argument");
     });
@@ -348,7 +348,7 @@ export function describeProtocol(open: OpenStore): void {
       ["limit=1001", '"limit" must be at most 1000.'],
       ["limit=-1", '"limit" must be an integer ≥ 0.'],
       ["after=1e3", '"after" must be an integer ≥ 0.'],
-      ["turnId=", '"turnId" must be at least 1 long.'],
+      ["turnId=", '"turnId" must not be empty.'],
       ["typ=x", 'Unknown key "typ".'],
     ])("1.2 a query that is wrong is told what is wanted: %s", async (query, sentence) => {
       const g = await start([]);

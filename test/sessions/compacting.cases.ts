@@ -302,7 +302,12 @@ export function compactingCases(test: Case): void {
       ]);
     });
 
-    test("of a clearing, by its id, leaves compactions alone", async ({ sessions, store, clock }) => {
+    test("of a clearing is that of a compaction: listed, newest or named", async ({
+      sessions,
+      store,
+      clock,
+      other,
+    }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1);
       const turn = await sessions.beginTurn(main, [says("user", "u", "u")]);
@@ -310,14 +315,33 @@ export function compactingCases(test: Case): void {
       await turn.toolReturned(result("c1"));
       await turn.commit({ messages: [says("assistant", "done", "done")] });
       const before = await sessions.loadBranch("s");
-      const source = { ids: { next: () => "clearing" }, clock };
-      await appendRaw(store, main, historyCleared(source, { results: [{ at: 4, callIds: ["c1"] }] }));
+      const clear = (id: string) =>
+        appendRaw(
+          store,
+          main,
+          historyCleared({ ids: { next: () => id }, clock }, { results: [{ at: 4, callIds: ["c1"] }] }),
+        );
+      await clear("first");
+      const listed = { id: "clearing", first: "ask.tools", last: "ask.tools", messages: 1, cleared: 1, inForce: true };
+      expect(await sessions.listCompactions(main)).toMatchObject([{ ...listed, id: "first" }]);
+      // The newest of all: so is a compaction that came later.
+      expect(await sessions.uncompact(main)).toMatchObject({ ...listed, id: "first", inForce: false });
+      expect((await sessions.loadBranch("s")).transcript()).toEqual(before.transcript());
+      expect(await sessions.listCompactions(main)).toEqual([]);
+      await clear("clearing");
       const made = await sessions.compact(main, { keep: { turns: 1 }, strategy: () => sum() });
       expect(JSON.stringify((await sessions.loadBranch("s")).transcript())).toContain("[Output of add cleared");
-      expect(await sessions.uncompact(main, "clearing")).toBeUndefined();
+      expect(await (await other()).listCompactions(main)).toMatchObject([{ id: made.id }, listed]);
+      // A fork there carries it without its fact.
+      await sessions.forkBranch(main, { from: "done", newBranchId: "f" });
+      expect(await sessions.listCompactions(on("f"))).toMatchObject([{ id: made.id }, listed]);
+      expect(await sessions.uncompact(on("f"))).toMatchObject({ id: made.id });
+      expect(await (await other()).uncompact(on("f"))).toMatchObject({ id: "clearing", cleared: 1 });
+      await refused(sessions.uncompact(on("f")), "compaction_not_found");
+      expect(await sessions.uncompact(main, "clearing")).toMatchObject({ id: "clearing" });
       expect((await seen(sessions))[1]).toEqual([`${made.id}.1`, "u", "ask", "ask.tools", "done"]);
       await sessions.uncompact(main);
-      expect((await sessions.loadBranch("s")).transcript()).toEqual(before.transcript());
+      expect((await sessions.loadBranch(main)).transcript()).toEqual(before.transcript());
     });
 
     test("of one that a fork carries gives the original words", async ({ sessions, other }) => {

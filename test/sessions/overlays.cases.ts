@@ -156,6 +156,32 @@ export function overlayCases(test: Case): void {
       expect(JSON.stringify(after.transcript())).toBe(JSON.stringify(before.transcript()));
     });
 
+    test("a clearing that a fork carries stays when the fork goes back to a place of its own", async ({
+      sessions,
+      store,
+      other,
+    }) => {
+      await sessions.createSession("s");
+      const turn = await sessions.beginTurn(main, [says("user", "u", "u")]);
+      await turn.add(asks("ask", "c1"));
+      await turn.toolReturned(result("c1"));
+      await turn.commit({ messages: [says("assistant", "done", "done")] });
+      await talk(sessions, main, 1, 9);
+      // Far behind the place of the fork, so that its position in the log is one of the fork's own.
+      const at = (await sessions.getBranch(main)).seq;
+      await appendRaw(store, main, { type: "history.cleared", id: "x", at: 5, results: [{ at: 2, callIds: ["c1"] }] });
+      await sessions.forkBranch(main, { newBranchId: "f", from: "done" });
+      await talk(sessions, on("f"), 20, 30);
+      await sessions.revertBranch(on("f"), { to: "a20" });
+      expect((await sessions.getBranch(on("f"))).seq).toBeGreaterThan(at);
+      const note = "[Output of add cleared: 12 characters. Call it again if needed.]";
+      for (const reader of [sessions, await other()]) {
+        const branch = await reader.loadBranch({ sessionId: "s", branchId: "f" });
+        expect(idsOf(branch.messages).at(-1)).toBe("a20");
+        expect(resultsIn(branch.transcript())).toEqual([{ c1: note }]);
+      }
+    });
+
     test("a moment of the past has those of that moment", async ({ sessions, store, other }) => {
       await sessions.createSession("s");
       await talk(sessions, main, 1, 3);

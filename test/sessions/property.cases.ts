@@ -4,7 +4,7 @@ import { transcript } from "../../src/projection/index.ts";
 import { unclosedMessages } from "../../src/projection/overlay.ts";
 import type { Branch, Sessions } from "../../src/sessions/index.ts";
 import { holds } from "../model/property.ts";
-import { type Given, idsOf, on, type Place, replay, withGiven } from "./kit.ts";
+import { type Given, idsOf, on, type Place, replay, says, withGiven } from "./kit.ts";
 import { type Step, Work, works } from "./steps.ts";
 
 /** Everything that a loaded branch tells of its position. */
@@ -110,6 +110,29 @@ export function propertyCases(place: Place): void {
             expect(idsOf(child.messages).slice(i + 1)).toEqual(fork.messageCount > i + 1 ? [`${from}.tools`] : []);
             expect(fork.fork).toMatchObject({ forkedAtMessageId: from, forkedAtMessageIndex: i });
             await given.sessions.deleteBranch({ sessionId: "s", branchId: "probe" });
+          }
+        }
+      }));
+
+    test("a fork that goes back to a turn of its own shows a model what it showed there", () =>
+      always(40, async (given, steps) => {
+        const { sessions, store } = given;
+        await sessions.createSession("s");
+        const work = new Work(store, [sessions, await given.other()]);
+        for (const step of steps) await work.play(step);
+        const probe = on("probe");
+        const seen = async () => JSON.stringify(transcript(await replay(store, probe)));
+        for (const [branch, id] of (await branchesOf(sessions)).entries()) {
+          await work.play({ do: "clear", branch, second: false, which: steps.length });
+          const { messages } = await sessions.loadBranch(on(id));
+          for (const { id: from } of messages.filter((_, i) => i % 4 === 1)) {
+            await sessions.forkBranch(on(id), { from, newBranchId: "probe" });
+            await sessions.appendTurn(probe, [says("user", "one", "one")]);
+            const before = await seen();
+            await sessions.appendTurn(probe, [says("user", "two", "two")]);
+            await sessions.revertBranch(probe, { to: "one" });
+            expect(await seen()).toBe(before);
+            await sessions.deleteBranch(probe);
           }
         }
       }));

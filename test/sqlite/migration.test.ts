@@ -98,6 +98,26 @@ test("content of a file of the second version keeps its bytes, and every fork se
   expect((await store.maintain()).problems).toEqual([]);
 });
 
+test("claims and spaces of a file of the third version are found", async () => {
+  const { path, connection } = await fileOfVersion(3);
+  connection.run("INSERT INTO sessions VALUES (7, '~a~1', 1, 1, 0, 1, '{}', '{}'), (8, '~', 1, 1, 0, 1, '{}', '{}')");
+  const claim =
+    "UPDATE branches SET run_id = 'r', owner = 'o', epoch = 1, claimed_at = ?2, expires_at = ?3, listed = 1 WHERE no = ?1";
+  connection.run(claim, 1, 10, 1000);
+  connection.run(claim, 3, 20, 100_000_000);
+  connection.run("UPDATE branches SET listed = 1 WHERE no = 2");
+  const store = await opened(path);
+  const idsOf = async (query: object) => (await store.listSessions(query)).sessions.map(({ id }) => id);
+  expect(await idsOf({ space: "~a~" })).toEqual(["~a~1"]);
+  expect(await idsOf({ space: "" })).toEqual(["idle", "open"]);
+  expect((await store.listRuns()).map(({ sessionId }) => sessionId)).toEqual(["open", "idle"]);
+  expect((await store.listRuns({ endsBefore: 1_000_000 })).map(({ sessionId }) => sessionId)).toEqual(["open"]);
+  expect(connection.all("SELECT no, listed FROM branches WHERE listed IS NOT NULL")).toEqual([
+    { no: 1, listed: 0 },
+    { no: 3, listed: 100_000_000 >> 16 },
+  ]);
+});
+
 test("open branches are found by their index, whatever the tables were when it was planned", async () => {
   const path = await freshPath();
   const store = await opened(path);

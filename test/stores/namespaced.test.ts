@@ -74,7 +74,7 @@ describe("two namespaces of one store", () => {
     await expect(plain.deleteSession(id)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  test("don't see each other's mark, and can't set it", async () => {
+  test("don't see the mark of earlier versions, and can't set it", async () => {
     const { a, b } = await open();
     const forged = { "~namespace": namespaceOf("sessions", "a"), own: "x" };
     await b.createSession("s", { metadata: forged });

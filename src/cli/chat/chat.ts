@@ -15,7 +15,7 @@ import { runSlash } from "./commands.ts";
 import type { Input } from "./input.ts";
 import { Questioner } from "./questioner.ts";
 import type { Screen } from "./screen.ts";
-import type { GoToOptions, Talk } from "./talk.ts";
+import { type GoToOptions, placeOf, type Talk } from "./talk.ts";
 
 export interface ChatOptions {
   readonly conversation: Conversation;
@@ -95,6 +95,11 @@ export class Chat implements Talk {
     this.screen.note("The last turn is unfinished; resuming it.");
     for (const interaction of interactions) this.#questioner.add(place, interaction);
     await this.#follow(place, this.conversation.run(place, undefined));
+  }
+
+  async run(input: Said | undefined): Promise<void> {
+    const place = placeOf(this);
+    await this.#follow(place, this.conversation.run(place, input));
   }
 
   async #take(text: string): Promise<void> {

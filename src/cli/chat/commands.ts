@@ -1,6 +1,8 @@
 // The chat's slash commands. A new command is an entry in the table.
 
 import { visible } from "../../chat/text.ts";
+import { textOf } from "../../events/index.ts";
+import { planEdit, planRegeneration, type Revision } from "../../wire/index.ts";
 import { misuse } from "../command.ts";
 import { count } from "../terminal.ts";
 import { queue } from "./queue.ts";
@@ -15,8 +17,8 @@ interface SlashCommand {
   run(chat: Talk, words: readonly string[]): Promise<void>;
 }
 
-/** How many messages `/undo` reads to find the start of the last turn. */
-const longestTurn = 1000;
+/** How many messages `/edit` looks at. */
+const mostLooked = 1000;
 
 const commands: Readonly<Record<string, SlashCommand>> = {
   help: {
@@ -47,13 +49,31 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   switch: { usage: "/switch BRANCH", summary: "switch to another branch", words: 1, run: switchTo },
   undo: { usage: "/undo", summary: "revert the last turn; the log keeps it", words: 0, run: undo },
+  redo: {
+    usage: "/redo [NAME]",
+    summary: "bring what was undone last back, on a new branch, and switch to it",
+    words: 1,
+    run: redo,
+  },
+  again: {
+    usage: "/again [NAME]",
+    summary: "have your last message answered again, on a new branch",
+    words: 1,
+    run: again,
+  },
+  edit: {
+    usage: "/edit N TEXT",
+    summary: "say TEXT in place of your message N, on a new branch",
+    words: "rest",
+    run: edit,
+  },
   compact: {
     usage: "/compact [N]",
     summary: "show older turns to the model as something shorter; the last N turns stay",
     words: 1,
     run: compact,
   },
-  uncompact: { usage: "/uncompact", summary: "take the newest compaction back", words: 0, run: uncompact },
+  uncompact: { usage: "/uncompact", summary: "take the newest compaction or clearing back", words: 0, run: uncompact },
   attach: {
     usage: "/attach [FILE]",
     summary: "send a file with your next message, or list what will be sent",
@@ -155,10 +175,7 @@ async function fork(chat: Talk, words: readonly string[]): Promise<void> {
   const isNumber = first !== undefined && /^\d{1,9}$/.test(first);
   const name = isNumber ? words[1] : first;
   if (!isNumber && words.length > 1) throw misuse("Usage: /fork [N] [NAME], where N is the number of a message.");
-  const taken = new Set((await conversation.branches(place.sessionId)).map(({ id }) => id));
-  let n = 1;
-  while (taken.has(`fork-${n}`)) n++;
-  const newBranchId = name ?? `fork-${n}`;
+  const newBranchId = name ?? (await freeName(chat, place.sessionId, "fork"));
   await conversation.fork(place, { newBranchId, ...(isNumber && { keep: Number(first) }) });
   await chat.goTo({ ...place, branchId: newBranchId }, { recent: 2 });
 }
@@ -173,17 +190,50 @@ async function switchTo(chat: Talk, [branchId]: readonly string[]): Promise<void
 }
 
 async function undo(chat: Talk): Promise<void> {
+  const { messages } = await chat.conversation.branch(placeOf(chat)).undo();
+  chat.screen.tell({ type: "undone", messages: messages.length, said: textOf(messages[0]!) });
+}
+
+async function redo(chat: Talk, [name]: readonly string[]): Promise<void> {
   const place = placeOf(chat);
-  const { messages, before } = await chat.conversation.look(place, longestTurn);
-  const last = messages.at(-1);
-  if (!last) throw misuse("There is nothing to undo.");
-  const start = messages.findIndex(({ turnId }) => turnId === last.turnId);
-  if (start === 0 && before > 0) throw misuse("The last turn is too long to be reverted in a chat.");
-  await chat.conversation.revert(place, messages[start - 1]?.id);
-  const { content } = messages[start]!;
-  const said =
-    typeof content === "string" ? content : content.map((part) => ("text" in part ? part.text : "")).join("");
-  chat.screen.tell({ type: "undone", messages: messages.length - start, said });
+  const newBranchId = name ?? (await freeName(chat, place.sessionId, "redo"));
+  await chat.conversation.branch(place).redo({ newBranchId });
+  await chat.goTo({ ...place, branchId: newBranchId }, { recent: 2 });
+}
+
+async function again(chat: Talk, [name]: readonly string[]): Promise<void> {
+  const place = placeOf(chat);
+  const branch = chat.conversation.branch(place);
+  await revise(chat, await planRegeneration(branch), name ?? (await freeName(chat, place.sessionId, "again")));
+}
+
+async function edit(chat: Talk, [typed = ""]: readonly string[]): Promise<void> {
+  const place = placeOf(chat);
+  const [, number, text] = /^(\d{1,9})\s+(.+)$/s.exec(typed) ?? [];
+  if (number === undefined || text === undefined) {
+    throw misuse("Usage: /edit N TEXT, where N is the number of your message; /history shows the numbers.");
+  }
+  const { messages, before } = await chat.conversation.look(place, mostLooked);
+  const message = messages[Number(number) - 1 - before];
+  if (!message) throw misuse(`There is no message ${number} among the last ${mostLooked}.`);
+  const plan = await planEdit(chat.conversation.branch(place), message.id, text);
+  await revise(chat, plan, await freeName(chat, place.sessionId, "edit"));
+}
+
+/** Forks, switches to the fork, and runs the turn there. */
+async function revise(chat: Talk, { point, input }: Revision, newBranchId: string): Promise<void> {
+  const place = placeOf(chat);
+  await chat.conversation.branch(place).fork({ ...point, newBranchId });
+  await chat.goTo({ ...place, branchId: newBranchId }, { recent: 1 });
+  await chat.run(input);
+}
+
+/** The first of "fork-1", "fork-2" … that no branch has. */
+async function freeName({ conversation }: Talk, sessionId: string, stem: string): Promise<string> {
+  const taken = new Set((await conversation.branches(sessionId)).map(({ id }) => id));
+  let n = 1;
+  while (taken.has(`${stem}-${n}`)) n++;
+  return `${stem}-${n}`;
 }
 
 async function compact(chat: Talk, [turns]: readonly string[]): Promise<void> {
@@ -197,8 +247,10 @@ async function compact(chat: Talk, [turns]: readonly string[]): Promise<void> {
 }
 
 async function uncompact(chat: Talk): Promise<void> {
-  const taken = await chat.conversation.uncompact(placeOf(chat));
-  chat.screen.note(`Took back the compaction of ${count(taken?.messages ?? 0, "message")}.`);
+  const { messages, cleared } = await chat.conversation.uncompact(placeOf(chat));
+  const what =
+    cleared === undefined ? `compaction of ${count(messages, "message")}` : `clearing of ${count(cleared, "output")}`;
+  chat.screen.note(`Took back the ${what}.`);
 }
 
 async function history(chat: Talk, [many = "10"]: readonly string[]): Promise<void> {

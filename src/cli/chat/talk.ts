@@ -1,5 +1,6 @@
 import type { Conversation } from "../../chat/conversation.ts";
 import type { BranchRef } from "../../log/store.ts";
+import type { Input } from "../../wire/index.ts";
 import { misuse } from "../command.ts";
 import type { Attachments } from "./attachments.ts";
 import type { Screen } from "./screen.ts";
@@ -21,6 +22,8 @@ export interface Talk {
   readonly attachments: Attachments;
   /** Switches to a branch and resumes its open turn, if any. Without a branch, the next message starts a new session. */
   goTo(place: BranchRef | undefined, options?: GoToOptions): Promise<void>;
+  /** Runs a turn on the current branch; without input, the one that was cut off. */
+  run(input: Input | undefined): Promise<void>;
   leave(): void;
 }
 

@@ -20,6 +20,7 @@ export const compactionsLs = defineCommand({
 });
 
 function rowOf(compaction: CompactionInfo): string[] {
-  const { id, createdAt, retention, messages, strategy = "", inForce } = compaction;
-  return [id, moment(createdAt), retention, count(messages, "message"), strategy, inForce ? "yes" : "no"];
+  const { id, createdAt, retention, messages, cleared, strategy = "", inForce } = compaction;
+  const covers = cleared === undefined ? count(messages, "message") : count(cleared, "output");
+  return [id, moment(createdAt), retention, covers, strategy, inForce ? "yes" : "no"];
 }

@@ -14,8 +14,8 @@ export const compactionsRm = defineCommand({
   async run({ args, terminal }) {
     return withStore(chooseStore(args.store), {}, async (store) => {
       const compaction = await (await openSessions(store)).uncompact(scopeOf(args), args.id);
-      if (args.json) terminal.print(JSON.stringify({ compaction: compaction ?? null }));
-      else terminal.print(`Took back ${visible(compaction?.id ?? args.id!)}.`);
+      if (args.json) terminal.print(JSON.stringify({ compaction }));
+      else terminal.print(`Took back ${visible(compaction.id)}.`);
       return 0;
     });
   },

@@ -1,6 +1,7 @@
 import { BoughError } from "../../base/errors.ts";
 import { visible } from "../../chat/text.ts";
 import type { Store } from "../../log/store.ts";
+import { asleepOwner, isAsleep } from "../../sessions/claims.ts";
 import type { RedisDurability } from "../../stores/redis/index.ts";
 import { isSafe, loadDriver } from "../../stores/sqlite/driver.ts";
 import { defineCommand, jsonArg, storeWord } from "../command.ts";
@@ -108,8 +109,10 @@ function durability(store: Store): Finding {
 /** A claim whose lease has expired was left by a crash. */
 async function runs(store: Store): Promise<Finding[]> {
   const claims = await store.listRuns();
-  const left = claims.filter(({ expiresAt }) => expiresAt <= Date.now()).length;
-  const detail = `${claims.length - left} active, ${left} interrupted by a crash`;
+  const asleep = claims.filter((claim) => isAsleep(claim, Date.now())).length;
+  const left = claims.filter(({ owner, expiresAt }) => owner !== asleepOwner && expiresAt <= Date.now()).length;
+  const sleepers = asleep > 0 ? `, ${asleep} asleep` : "";
+  const detail = `${claims.length - left - asleep} active, ${left} interrupted by a crash${sleepers}`;
   if (left === 0) return [{ what: "Runs", status: "ok", detail }];
   return [
     { what: "Runs", status: "warning", detail, advice: "Call agent.recover() or start bough serve to resume them." },

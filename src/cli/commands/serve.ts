@@ -8,7 +8,6 @@ import { createServer, serve as listen, type Server, type ServerOptions, type Se
 import { type Call, defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { configArg, modelName, prepareSetup, type Setup, showStore } from "../config/setup.ts";
 import { isLoopback, isWildcard, ownNames, reachableUrls } from "../network.ts";
-import { startPage } from "../start-page.ts";
 import { openOwnStore } from "../store.ts";
 import { count, type Terminal, toJson } from "../terminal.ts";
 import { keepToken } from "../token-file.ts";
@@ -34,6 +33,11 @@ const serveArgs = {
     valueHint: "TOKEN",
     description: "the clients' token (default: random); prefer BOUGH_TOKEN, which others can't see",
   },
+  studio: {
+    type: "boolean",
+    default: true,
+    description: "Studio at the address that is printed (--no-studio leaves it out)",
+  },
   ...jsonArg,
 } as const;
 
@@ -54,7 +58,15 @@ export const serve = defineCommand({
     const token = tokenOf(args.token ?? (process.env.BOUGH_TOKEN || undefined) ?? setup.config.token);
     const store = await openOwnStore(setup.store);
     const left = await countLeft(store);
-    const server = createServer(serverOptions(setup, { store, host: address.host, terminal, ...(token && { token }) }));
+    const server = createServer(
+      serverOptions(setup, {
+        store,
+        host: address.host,
+        terminal,
+        isStudioShown: args.studio,
+        ...(token && { token }),
+      }),
+    );
     const serving = await start(server, address);
     const kept = server.token === undefined ? undefined : keep(serving.port, server.token, terminal);
     const hasOwnToken = token !== undefined;
@@ -107,11 +119,20 @@ function tokenOf(token: string | undefined): string | undefined {
   return token;
 }
 
+interface ServeChoices {
+  readonly store: Store;
+  readonly host: string;
+  readonly terminal: Terminal;
+  readonly token?: string;
+  readonly isStudioShown: boolean;
+}
+
 function serverOptions(
   { agents, config }: Setup,
-  { store, host, terminal, token }: { store: Store; host: string; terminal: Terminal; token?: string },
+  { store, host, terminal, token, isStudioShown }: ServeChoices,
 ): ServerOptions {
   const { host: _host, port: _port, token: _token, ...options } = config;
+  const isRootFree = !options.assets || Boolean(options.assets.path);
   const warn = (...words: unknown[]) =>
     terminal.note(
       `${terminal.paint("yellow", "warning")}: ${format(...words)
@@ -120,8 +141,8 @@ function serverOptions(
         .join("\n")}`,
     );
   return {
-    // An app at the root replaces the start page.
-    ...((!options.assets || options.assets.path) && { page: startPage }),
+    // An app or a page of the program at the root takes Studio's place.
+    ...(isStudioShown && isRootFree && { studio: true }),
     logger: { warn },
     ...(!isLoopback(host) && { hosts: ownNames(host) }),
     ...options,

@@ -49,6 +49,7 @@ const agentFields = {
   promptCaching: v.optional(v.boolean("must be true or false")),
   compaction: any,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: any,
   leaseMs: v.optional(v.number("must be a number of milliseconds")),
@@ -79,6 +80,12 @@ const sharedFields = {
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "must be an object or false"),
   ),
   questions: v.optional(v.picklist(["wait", "park"], 'must be "wait" or "park"')),
+  studio: v.optional(
+    v.custom(
+      (value) => typeof value === "boolean" || (typeof value === "object" && value !== null),
+      "must be a boolean or { path }",
+    ),
+  ),
   host: text,
   port: v.optional(port),
 };

@@ -7,6 +7,7 @@
 import { BoughError } from "../../base/errors.ts";
 import { everySession } from "../../log/every-session.ts";
 import type { Store } from "../../log/store.ts";
+import { asleepOwner } from "../../sessions/claims.ts";
 import { count } from "../terminal.ts";
 import { copySession, type Target } from "./copy-session.ts";
 import { addCounts, type Counts, digestSession, firstDifference, noCounts, type SessionDigest } from "./digest.ts";
@@ -96,7 +97,9 @@ async function hasSameTimes(source: Source, target: Source, id: string): Promise
 
 /** CopyStore-2. A claim left by a crash no longer counts once its lease has expired. */
 async function refuseRunning(source: Store, ids: ReadonlySet<string>): Promise<void> {
-  const running = (await source.listRuns()).find((run) => ids.has(run.sessionId) && run.expiresAt > Date.now());
+  const running = (await source.listRuns()).find(
+    (run) => ids.has(run.sessionId) && run.owner !== asleepOwner && run.expiresAt > Date.now(),
+  );
   if (!running) return;
   const { sessionId, branchId, expiresAt } = running;
   const seconds = Math.ceil((expiresAt - Date.now()) / 1000);

@@ -1,5 +1,5 @@
 import { BoughError } from "../../base/errors.ts";
-import type { ContentStore } from "../../log/content.ts";
+import type { ContentRecord, ContentStore } from "../../log/content.ts";
 import type { BranchRecord, SegmentCache, SessionRecord, Store, StoredEvent } from "../../log/store.ts";
 
 /** The source of a copy: a store or an exported file. */
@@ -47,7 +47,11 @@ export async function* ownFacts(source: Source, branch: BranchRecord): AsyncGene
   }
 }
 
-/** Content that the branch's own facts refer to, not its ancestors'; empty if the source stores no content. */
-export async function ownContent({ content }: Source, branch: BranchRecord) {
-  return ((await content?.list(branch)) ?? []).filter(({ branchId }) => branchId === branch.branchId);
+/**
+ * Content that the branch's own facts refer to, not its ancestors'; empty if the source stores no content. What providers know it
+ * by stays behind: that is good for one account only, and a file that is imported could name somebody else's.
+ */
+export async function ownContent({ content }: Source, branch: BranchRecord): Promise<readonly ContentRecord[]> {
+  const own = ((await content?.list(branch)) ?? []).filter(({ branchId }) => branchId === branch.branchId);
+  return own.map(({ info: { provider: _, ...info }, ...record }) => ({ ...record, info }));
 }

@@ -10,10 +10,10 @@ import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
 import type { AgentStamp, Fact, Part, UnknownFact } from "../../events/index.ts";
 import { addUsage, tokensOf, type Usage } from "../../models/index.ts";
-import type { BranchView } from "../../projection/index.ts";
+import type { Asleep, BranchView } from "../../projection/index.ts";
 import type { SpawnOptions } from "../../tools/index.ts";
 import type { RunInput, RunOptions } from "../config.ts";
-import { childParked, ended, handedOver, Interrupted, Lost, Parked } from "../endings.ts";
+import { childParked, ended, fellAsleep, handedOver, Interrupted, Lost, Parked } from "../endings.ts";
 import { interruptRun } from "../interrupt.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ChildAddress, ChildCallId } from "./address.ts";
@@ -109,6 +109,7 @@ export class Child {
       else if (state.at === "busy") await this.#whileBusy(state.seq);
       else if (state.at === "unbegun") isParked = await this.#work(this.#request.input);
       else if (state.isHeld) await this.#follow(state.seq);
+      else if (state.asleep && !this.#isDue(state.asleep)) isParked = await this.#untilAwake(state, state.asleep);
       else if (isParked && state.questions.length > 0) isParked = await this.#untilAnswered(state);
       else isParked = await this.#work(undefined);
     }
@@ -151,6 +152,7 @@ export class Child {
       failpoint("run.child.begun");
       const { status, reason } = await run.result;
       if (signal.aborted) throw signal.reason;
+      if (status === "parked" && reason === fellAsleep) return true;
       if (status === "parked" && reason !== "question") throw new Parked(reason === childParked ? reason : handedOver);
       return status === "parked";
     } catch (error) {
@@ -207,12 +209,13 @@ export class Child {
   }
 
   /** Resolves when something happens on the child's branch, and from time to time: a process may die without a word. */
-  async #change(seq: number): Promise<void> {
+  async #change(seq: number, until?: number): Promise<void> {
     const { turn, signal } = this.#request;
     const { store, clock } = turn.context;
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
-    await Promise.race([store.watch(this.#address.ref, seq, either), clock.sleep(lookEveryMs, either)]).catch(
+    const lookAfterMs = until === undefined ? lookEveryMs : Math.max(0, Math.min(lookEveryMs, until - clock.now()));
+    await Promise.race([store.watch(this.#address.ref, seq, either), clock.sleep(lookAfterMs, either)]).catch(
       (error) => {
         if (!isGone(error)) throw error;
       },
@@ -246,13 +249,36 @@ export class Child {
     return true;
   }
 
-  #changeOrPark(seq: number, kind: string): Promise<void> {
+  #changeOrPark(seq: number, kind: string, until?: number): Promise<void> {
     const { turn, call } = this.#request;
     let stay = () => {};
     const parked = new Promise<never>((_, reject) => {
       stay = turn.parking.wait({ callId: call.callId, kind }, reject);
     });
-    return Promise.race([parked, this.#change(seq)]).finally(() => stay());
+    return Promise.race([parked, this.#change(seq, until)]).finally(() => stay());
+  }
+
+  #isDue({ until }: Asleep): boolean {
+    return until !== undefined && until <= this.#request.turn.context.clock.now();
+  }
+
+  /** The child sleeps: so does the call, and its turn with it when nothing else is under way. */
+  async #untilAwake({ questions, seq }: Extract<ChildState, { at: "open" }>, { until }: Asleep): Promise<boolean> {
+    const { turn, call } = this.#request;
+    for (const question of questions) this.#mirrors.open(question);
+    await this.#mirrors.settle();
+    if (turn.plan.leaving.aborted) throw new Parked(handedOver);
+    const { callId } = call;
+    this.#isBusy?.();
+    turn.sleepers.set(callId, until);
+    try {
+      if (turn.children.busyOf(callId) > 0) await Promise.race([this.#change(seq, until), turn.children.whenIdle()]);
+      else await this.#changeOrPark(seq, "sleep", until);
+      turn.sleepers.delete(callId);
+    } finally {
+      this.#isBusy = turn.children.busy(callId);
+    }
+    return true;
   }
 
   /** Child-5. */

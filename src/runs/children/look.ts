@@ -1,7 +1,7 @@
 // Looking at a child: what its branch says is all that a parent needs to know, at whatever point either of them died.
 
 import { BoughError } from "../../base/errors.ts";
-import type { BranchView, Interaction, TurnRecord } from "../../projection/index.ts";
+import type { Asleep, BranchView, Interaction, TurnRecord } from "../../projection/index.ts";
 import { findHolder } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
 import { openQuestions } from "../../sessions/interactions.ts";
@@ -21,7 +21,14 @@ export type ChildState =
   /** The same, and another turn is open on the branch. */
   | { readonly at: "busy"; readonly seq: number }
   /** `isHeld`: a run works on it. */
-  | { readonly at: "open"; readonly seq: number; readonly isHeld: boolean; readonly questions: readonly Interaction[] }
+  | {
+      readonly at: "open";
+      readonly seq: number;
+      readonly isHeld: boolean;
+      readonly questions: readonly Interaction[];
+      /** Present while it sleeps. */
+      readonly asleep?: Asleep;
+    }
   | ({ readonly at: "closed" } & ClosedChild);
 
 export async function lookAt(
@@ -38,7 +45,8 @@ export async function lookAt(
   const { open, seq } = view;
   if (open?.id === turnId) {
     const isHeld = (await findHolder(context, ref)) !== undefined;
-    return { at: "open", seq, isHeld, questions: isHeld ? [] : await openQuestions(context, view) };
+    const questions = isHeld ? [] : await openQuestions(context, view);
+    return { at: "open", seq, isHeld, questions, ...(open.asleep && { asleep: open.asleep }) };
   }
   const isClosed = (turn: TurnRecord) => turn.id === turnId;
   const turn = view.turns.find(isClosed);

@@ -1,7 +1,7 @@
 // The children of a turn that are not closed, found by whose work their branches are.
 
 import type { BranchRef } from "../../log/store.ts";
-import type { RowHeader } from "../../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../../projection/header.ts";
 import type { Context } from "../../sessions/context.ts";
 import { isGone } from "./look.ts";
 
@@ -15,8 +15,8 @@ export async function openChildren(context: Context, ref: BranchRef, turnId: str
     if (isGone(error)) return [];
     throw error;
   });
-  const isChild = ({ owner, turn }: RowHeader) =>
-    turn !== undefined && owner?.branchId === ref.branchId && owner.turnId === turnId;
+  const isChild = ({ owner, ...row }: RowHeader) =>
+    openTurnIn(row) !== undefined && owner?.branchId === ref.branchId && owner.turnId === turnId;
   const found = records.filter(({ header }) => isChild(header as RowHeader));
   if (found.length === 0) return [];
   const { tasks } = (await views.loadForRun(ref)).view;

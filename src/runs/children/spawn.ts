@@ -35,9 +35,23 @@ export interface SpawningCall extends CallAttempt {
   readonly isLeft: boolean;
   /** Counts the children without a key. */
   readonly count: { next: number };
+  /** What else the child's run is asked with. */
+  readonly config?: RunOptions["config"];
 }
 
 /** Spawns a child and waits for its end, or starts it in the background: a child's own children are always waited for. */
+export function spawnChild(
+  spawning: SpawningCall,
+  agent: SpawnableAgent,
+  input: string | readonly Part[],
+  options?: SpawnOptions & { readonly mode?: never },
+): Promise<ChildResult>;
+export function spawnChild(
+  spawning: SpawningCall,
+  agent: SpawnableAgent,
+  input: string | readonly Part[],
+  options?: SpawnOptions,
+): Promise<ChildResult | StartedTask>;
 export async function spawnChild(
   spawning: SpawningCall,
   agent: SpawnableAgent,
@@ -56,7 +70,7 @@ export async function spawnChild(
   const call = { ...turn.held.ref, born: await bornOf(turn), turnId: turn.turnId, callId, toolName, key };
   checkId(call.callId, "call");
   const isTask = options.mode === "background" && turn.plan.stamp.depth === 0;
-  const run = runOptions(turn, { call, options, awaited: !isTask });
+  const run = runOptions(turn, { call, options, awaited: !isTask, config: spawning.config });
   const task = options.prompt === "parent" ? taskOf(child, input) : input;
   const request = { turn, host: turn.host, call, messageId, signal, agent: child, input: task, options, run };
   const policy = { ...options, ...resolvePolicy(options) };
@@ -110,11 +124,15 @@ async function bornOf({ context, held }: ActiveTurn): Promise<string> {
   return String(cached ?? (await context.store.getBranch(held.ref))?.header.born ?? "");
 }
 
+interface AskedChild {
+  readonly call: ChildCallId;
+  readonly options: SpawnOptions;
+  readonly awaited: boolean;
+  readonly config?: RunOptions["config"] | undefined;
+}
+
 /** How a child is asked for: with the parent's caller, bounds and way to ask people. */
-function runOptions(
-  turn: ActiveTurn,
-  { call, options, awaited }: { call: ChildCallId; options: SpawnOptions; awaited: boolean },
-): RunOptions {
+function runOptions(turn: ActiveTurn, { call, options, awaited, config }: AskedChild): RunOptions {
   const { plan, asked } = turn;
   const { permissionMode, tighten } = plan.config;
   const { sessionId, branchId, turnId, callId } = call;
@@ -134,6 +152,7 @@ function runOptions(
   const context = options.context ?? plan.wholeRequest?.context;
   return {
     config: {
+      ...config,
       ...(permissionMode && { permissionMode }),
       ...(options.limits && { limits: options.limits }),
       ...(Object.keys(tightened).length > 0 && { tighten: tightened }),

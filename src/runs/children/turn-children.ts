@@ -74,8 +74,8 @@ export class TurnChildren {
 
   /** Told of every fact of the turn. */
   see(fact: Fact | UnknownFact): void {
-    if (fact.type !== "tool.returned") return;
-    this.#ended.delete(fact.callId);
+    if (fact.type !== "tool.returned" && fact.type !== "step.returned") return;
+    this.#ended.delete(fact.type === "tool.returned" ? fact.callId : fact.key);
     if (fact.usage) this.#usage = addUsage(this.#usage, fact.usage as Usage);
   }
 

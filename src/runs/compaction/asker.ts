@@ -19,7 +19,7 @@ import { type CompactionPlan, windowOf } from "./options.ts";
 
 /** How calls are made. */
 interface Calling {
-  readonly plan: Pick<RunPlan, "clock" | "retry" | "random" | "redact">;
+  readonly plan: Pick<RunPlan, "clock" | "retry" | "random" | "redact" | "findModel">;
   readonly signal: AbortSignal;
   /** Sends a request; default straight to the model, with its files as `resolve` makes them. */
   readonly send?: (request: ModelRequest) => ModelStream;
@@ -39,7 +39,15 @@ export function askerOf(asking: Asking): StrategyModel {
   const { compaction, request, isOverfull = false } = asking;
   const { model } = request();
   const window = windowOf(compaction, model);
-  return { model, isOverfull, request, ...(window !== undefined && { window }), ask: (each) => ask(asking, each) };
+  const { findModel: find } = asking.plan;
+  return {
+    model,
+    isOverfull,
+    find,
+    request,
+    ...(window !== undefined && { window }),
+    ask: (each) => ask(asking, each),
+  };
 }
 
 /**

@@ -2,6 +2,7 @@
 // is lost that a second call would not bring back; but every clearing costs the provider's cached prefix from there on, so it
 // is done in one go, and only where it spares a summary.
 
+import { describeFiles } from "../../events/files.ts";
 import type { Message, ToolResultPart } from "../../events/index.ts";
 import { countLedger, messageAt, outermost, unclosedMessages } from "../../projection/overlay.ts";
 import type { BranchView } from "../../projection/view.ts";
@@ -14,8 +15,8 @@ export interface Clearing {
   readonly saved: number;
 }
 
-/** What a note in place of an output takes, in tokens. */
-const noteTokens = 25;
+/** What a note in place of an output takes, in tokens, and each file that it names. */
+const [noteTokens, fileTokens] = [25, 45];
 
 /** Everything that may be cleared. */
 export function findClearing(
@@ -34,7 +35,7 @@ export function findClearing(
     const callIds: string[] = [];
     for (const part of message.content as readonly ToolResultPart[]) {
       if (cleared.has(part.toolCallId) || isRetained(part.toolName) || isFailure(part)) continue;
-      const gain = sizeOf({ role: "tool", content: [part] }) - noteTokens;
+      const gain = sizeOf({ role: "tool", content: [part] }) - noteTokens - fileTokens * describeFiles(part).length;
       if (gain <= 0) continue;
       callIds.push(part.toolCallId);
       saved += gain;

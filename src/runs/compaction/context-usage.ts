@@ -17,7 +17,7 @@ export function contextUsageOf(view: BranchView, frame: PromptFrame, plan: Compa
     ...(window !== undefined && { window, share: measured.tokens / window }),
     messages: countShown(view) + unclosedMessages(view).length,
     visible: countSeen(view),
-    compactions: view.overlays.length,
+    compactions: view.overlays.length + new Set(view.cleared.map(({ id }) => id)).size,
     ...(next !== undefined && { nextAt: next }),
     breaker: readBreaker(view, `${model.provider}/${model.modelId}`),
   };

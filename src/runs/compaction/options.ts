@@ -50,7 +50,7 @@ export interface CompactionOptions {
   readonly clear?: false | ClearOptions;
   /** Shortens a range of messages (default `summary()`). */
   readonly strategy?: CompactionStrategy | CompactionFunction;
-  /** Whether only models see the difference (default "soft"), or people too. */
+  /** Whether only models see the difference (default "soft"), or people too; also the default of compactions by hand. */
   readonly retention?: "soft" | "hard";
   /**
    * The default compactions of forks: the source's ("inherit", the default), none, so that they show the original messages

@@ -8,14 +8,7 @@
 import { BoughError } from "../../base/errors.ts";
 import { checkOptions, number, oneOf, optionTable, text } from "../../base/options.ts";
 import { tokenRatios } from "../../models/estimate.ts";
-import {
-  addUsage,
-  type LanguageModel,
-  type ModelChoice,
-  type ModelRequest,
-  resolveModel,
-  type Usage,
-} from "../../models/index.ts";
+import { addUsage, type LanguageModel, type ModelChoice, type ModelRequest, type Usage } from "../../models/index.ts";
 import { contextWindow } from "../../models/windows.ts";
 import type {
   CompactionStrategy,
@@ -29,7 +22,7 @@ import { summaryMessage, summaryPrompt } from "./summary-prompt.ts";
 
 /** How a summary is made. */
 export interface SummaryOptions {
-  /** The model that writes it: a model object or `"provider/model"` (default: the conversation's own). */
+  /** The model that writes it: a model object, a name from the agent's `models` or `"provider/model"` (default: the conversation's own). */
   readonly model?: ModelChoice;
   /** Replaces the text that asks for the summary. */
   readonly prompt?: string;
@@ -73,7 +66,7 @@ async function summarise(input: StrategyInput, options: SummaryOptions): Promise
     const sentence = "summary() needs a model: compact through an agent, or choose a strategy without one.";
     throw new BoughError("invalid_argument", sentence);
   }
-  const model = options.model === undefined ? asker.model : await resolveModel(options.model);
+  const model = options.model === undefined ? asker.model : await asker.find(options.model);
   const writer = new Writer(asker, model, options);
   const said = await writer.write(input);
   checkSummary(said);

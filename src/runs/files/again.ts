@@ -10,6 +10,10 @@ export async function sendOtherwise(turn: ActiveTurn, error: unknown): Promise<b
   const { files, plan, state } = turn;
   // Nothing was sent: the provider's package refused a file.
   if (files.learnRefusal(error, plan.model)) return true;
+  if (await files.forgetLost(error, plan.model)) {
+    voidPartial(turn, error);
+    return true;
+  }
   if (!BoughError.is(error, "context_overflow") || error.data.isTooLarge !== true) return false;
   const perCall = files.sendLess();
   if (perCall === undefined) return false;

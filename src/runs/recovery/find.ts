@@ -3,13 +3,14 @@
 import { BoughError } from "../../base/errors.ts";
 import type { TurnRequest } from "../../events/index.ts";
 import { type BranchRecord, type BranchRef, branchKey, isReserved } from "../../log/index.ts";
-import type { RowHeader } from "../../projection/header.ts";
+import { openTurnIn, type RowHeader } from "../../projection/header.ts";
 import type { Interaction, OpenTurn } from "../../projection/index.ts";
 import { findHolder, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
 import { mirrorOf, openQuestions } from "../../sessions/interactions.ts";
 import { openChildren } from "../children/open-children.ts";
 import { type ParentStamp, parentOf } from "../children/port.ts";
+import { executionOf } from "../execution.ts";
 
 /** An open turn without an active run. */
 export interface InterruptedRun extends BranchRef {
@@ -17,8 +18,12 @@ export interface InterruptedRun extends BranchRef {
   /** The run and the agent that last worked on it. */
   readonly runId?: string;
   readonly agentId?: string;
-  /** Questions that can still be answered; if there are none, the turn can be resumed at once. */
+  /** Questions that can still be answered; if there are none, the turn can be resumed at once, unless it sleeps. */
   readonly waitingFor: readonly Interaction[];
+  /** Present while it sleeps: until a time, or until something is written on its branch. */
+  readonly asleep?: { readonly until?: number };
+  /** It is the execution of a workflow, which goes on as soon as anything happened that it waits for. */
+  readonly isExecution?: true;
   /** The person or program that started the turn. */
   readonly by?: string;
   /** The options the turn was started with. */
@@ -114,10 +119,18 @@ export async function describeOpen(context: Context, ref: BranchRef): Promise<In
     ...(agentId !== undefined && { agentId }),
     ...(open.by !== undefined && { by: open.by }),
     ...(open.request && { request: open.request }),
+    ...(open.asleep && { asleep: open.asleep }),
+    ...(executionOf(open.metadata) && { isExecution: true as const }),
     ...(parent && { parent, ...((await isAwaited(context, parent, open.id)) && { isAwaited: true as const }) }),
     waitingFor: await openQuestions(context, view),
     attempts: open.runs.length > 1 ? await countAttempts(context, ref, open) : 0,
   };
+}
+
+/** Whether there is something to do: it neither sleeps nor waits for an answer. */
+export function isReady({ asleep, isExecution, waitingFor }: InterruptedRun, now: number): boolean {
+  if (asleep) return asleep.until !== undefined && asleep.until <= now;
+  return waitingFor.length === 0 || isExecution === true;
 }
 
 /** Facts that a run writes even if it makes no progress. */
@@ -125,6 +138,7 @@ const beginnings = new Set([
   "turn.resumed",
   "permission.granted",
   "tool.started",
+  "step.started",
   "interrupt.requested",
   "branch.updated",
 ]);
@@ -136,7 +150,7 @@ const beginnings = new Set([
 async function isAwaited(context: Context, parent: ParentStamp, childTurnId: string): Promise<boolean> {
   const { sessionId, branchId, turnId } = parent;
   const record = await context.store.getBranch({ sessionId, branchId });
-  if ((record?.header as RowHeader | undefined)?.turn !== turnId) return false;
+  if (!record || openTurnIn(record.header as RowHeader) !== turnId) return false;
   if (parent.awaited) return true;
   const { view } = await context.views.loadForRun({ sessionId, branchId });
   return view.open?.id === turnId && !view.tasks.some(({ child }) => child?.turnId === childTurnId);

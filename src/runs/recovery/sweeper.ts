@@ -3,17 +3,18 @@
 //   Sweeper-1. It only offers: the claim of the branch decides who gets a turn, so any number of processes may sweep.
 //   Sweeper-2. A claim is offered when its owner is dead, when its lease is over, or when it has not changed for as long as a lease
 //       lasts: the last holds whatever the clocks of this process and of the store say.
+//       A claim under which a turn sleeps is offered when its lease is over, and not before.
 //   Sweeper-3. The same claim is offered again a lease later at the earliest.
-//   Sweeper-4. A look costs one list of claims. Turns without a claim are looked for less often, and loaded where something
+//   Sweeper-4. A look costs one list of the claims that end soon; all are listed as often as turns are looked for. Turns without a claim are looked for less often, and loaded where something
 //       happened since. One that waits for an answer is loaded again when its branch has changed or its time is over.
 //   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 //   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
 //       served, and are checked again when there is room: another process may have resumed them.
 
 import { type BranchRecord, type BranchRef, branchKey, isReserved, type RunClaim } from "../../log/index.ts";
-import { isHeld } from "../../sessions/claims.ts";
+import { isAsleep, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
-import { describeOpen, findInterrupted, type InterruptedRun, isGone } from "./find.ts";
+import { describeOpen, findInterrupted, type InterruptedRun, isGone, isReady } from "./find.ts";
 
 export interface SweeperOptions {
   readonly context: Context;
@@ -110,11 +111,13 @@ export class Sweeper {
   }
 
   async #look(): Promise<void> {
-    const { context, scanEveryMs } = this.#options;
+    const { context, scanEveryMs, leaseMs } = this.#options;
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    for (const claim of this.#left(await context.store.listRuns(), now)) this.#due.set(branchKey(claim), claim);
+    const endsBefore = now < this.#scanAt ? now + 2 * leaseMs : Number.POSITIVE_INFINITY;
+    const claims = await context.store.listRuns(Number.isFinite(endsBefore) ? { endsBefore } : {});
+    for (const claim of this.#left(claims, { now, endsBefore })) this.#due.set(branchKey(claim), claim);
     await this.#offerDue();
     if (now < this.#scanAt) return;
     for (const left of await this.#scan()) this.#due.set(branchKey(left), left);
@@ -131,12 +134,13 @@ export class Sweeper {
   }
 
   /** The claims to offer now (Sweeper-2, Sweeper-3). */
-  #left(claims: readonly RunClaim[], now: number): RunClaim[] {
+  #left(claims: readonly RunClaim[], { now, endsBefore }: { now: number; endsBefore: number }): RunClaim[] {
     const { leaseMs, isOwn } = this.#options;
     const before = this.#claims;
-    this.#claims = new Map();
+    // Those that were not asked for are as they were.
+    this.#claims = new Map([...before].filter(([, { expiresAt }]) => expiresAt >= endsBefore));
     return claims.filter((claim) => {
-      if (isReserved(claim.sessionId)) return false;
+      if (isReserved(claim.sessionId) || isAsleep(claim, now)) return false;
       const { epoch, expiresAt, runId } = claim;
       const key = branchKey(claim);
       const last = before.get(key);
@@ -209,7 +213,7 @@ export class Sweeper {
     this.#activeSince = Math.max(this.#activeSince, Math.min(newest?.activeAt ?? 0, now) - overlapMs);
     for (const left of found) {
       const key = branchKey(left);
-      if (left.waitingFor.length === 0) waiting.delete(key);
+      if (isReady(left, now)) waiting.delete(key);
       else waiting.set(key, { seq: positions.get(key)!, until: firstDeadline(left) });
     }
     this.#waiting = waiting;
@@ -217,7 +221,8 @@ export class Sweeper {
   }
 }
 
-/** When the first of its questions expires; infinite if none does. */
-function firstDeadline({ waitingFor }: InterruptedRun): number {
-  return Math.min(...waitingFor.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
+/** When the first of its questions expires, or when it wakes; infinite if neither happens by itself. */
+function firstDeadline({ waitingFor, asleep }: InterruptedRun): number {
+  const wakes = asleep?.until ?? Number.POSITIVE_INFINITY;
+  return Math.min(wakes, ...waitingFor.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
 }

@@ -19,6 +19,8 @@ export type OutputRequest = (
    * models without structured output.
    */
   readonly mode?: "native" | "tool";
+  /** What the names of these tools begin with (default `return_`). */
+  readonly toolPrefix?: string;
 };
 
 /** The schema of the answer, or a request with options. */
@@ -58,21 +60,28 @@ type Schema = Awaited<ReturnType<typeof readSchema>>;
 /** Refuses with `invalid_argument` what no model can be asked for. */
 export async function planOutput(choice: OutputChoice): Promise<OutputPlan> {
   const request = requestOf(choice);
-  const { mode = "native" } = request;
+  const { mode = "native", toolPrefix } = request;
   if (mode !== "native" && mode !== "tool") throw unusable('mode must be "native" or "tool"');
-  if ("union" in request) return planUnion(await readUnion(request.union), mode);
+  const names = toolNames(toolPrefix);
+  const asked = { mode, ...(toolPrefix !== undefined && { toolPrefix }) };
+  if ("union" in request) return planUnion(await readUnion(request.union, names), asked, names);
   const schema = await readClosed("The output schema", request.schema);
   const form = formOf(schema);
-  const kept = { mode, schema: schema.inputSchema, ...(schema.isChecked && { checked: true as const }) };
-  return mode === "native" ? { mode, kept, form } : { mode, kept, forms: new Map([[toolName("output"), form]]) };
+  const kept = { ...asked, schema: schema.inputSchema, ...(schema.isChecked && { checked: true as const }) };
+  return mode === "native" ? { mode, kept, form } : { mode, kept, forms: new Map([[names("output"), form]]) };
 }
 
-function planUnion(schemas: readonly (readonly [string, Schema])[], mode: "native" | "tool"): OutputPlan {
+function planUnion(
+  schemas: readonly (readonly [string, Schema])[],
+  asked: Pick<KeptOutput, "mode" | "toolPrefix">,
+  names: ToolNames,
+): OutputPlan {
+  const { mode } = asked;
   const union = Object.fromEntries(schemas.map(([name, { inputSchema }]) => [name, inputSchema]));
   const isChecked = schemas.some(([, schema]) => schema.isChecked);
-  const kept = { mode, union, ...(isChecked && { checked: true as const }) };
+  const kept = { ...asked, union, ...(isChecked && { checked: true as const }) };
   if (mode === "native") return { mode, kept, form: unionForm(schemas) };
-  return { mode, kept, forms: new Map(schemas.map(([name, each]) => [toolName(name), named(name, formOf(each))])) };
+  return { mode, kept, forms: new Map(schemas.map(([name, each]) => [names(name), named(name, formOf(each))])) };
 }
 
 /** The output tools as described to the model. */
@@ -88,8 +97,15 @@ export function outputToolChoice(specs: readonly ToolSpec[]): ToolChoice {
   return specs.length === 1 ? { tool: specs[0]!.name } : "required";
 }
 
-function toolName(name: string): string {
-  return `return_${name}`;
+/** The name of the tool for a member of a union, or for "output". */
+type ToolNames = (name: string) => string;
+
+/** Providers take 64 letters of the English alphabet, digits, _ and -. */
+function toolNames(prefix = "return_"): ToolNames {
+  if (!/^[A-Za-z0-9_-]{0,32}$/.test(prefix)) {
+    throw unusable("toolPrefix must have at most 32 letters, digits, _ and -");
+  }
+  return (name) => `${prefix}${name}`;
 }
 
 /** Schemas come first: what is one may have any properties. */
@@ -98,9 +114,12 @@ function requestOf(choice: OutputChoice): OutputRequest {
   return !isSchema && ("schema" in choice || "union" in choice) ? (choice as OutputRequest) : { schema: choice };
 }
 
-async function readUnion(union: Readonly<Record<string, ToolInput>>): Promise<(readonly [string, Schema])[]> {
+async function readUnion(
+  union: Readonly<Record<string, ToolInput>>,
+  names: ToolNames,
+): Promise<(readonly [string, Schema])[]> {
   const schemas = Object.entries(union);
-  const isNamed = schemas.every(([name]) => /^[A-Za-z0-9_-]{1,57}$/.test(name));
+  const isNamed = schemas.every(([name]) => name !== "" && /^[A-Za-z0-9_-]{1,64}$/.test(names(name)));
   if (schemas.length === 0 || !isNamed)
     throw unusable("a union needs at least one name, made of letters, digits, _ and -");
   const read = ([name, schema]: [string, ToolInput]) => readClosed(`The output schema "${name}"`, schema);

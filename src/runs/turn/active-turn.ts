@@ -15,14 +15,15 @@ import type {
 } from "../../events/index.ts";
 import { type HookContext, StateBag } from "../../middleware/index.ts";
 import { addUsage, tokensOf, type Usage } from "../../models/index.ts";
-import { messageOf } from "../../projection/fold.ts";
 import type { BranchView } from "../../projection/index.ts";
+import { messageOf } from "../../projection/records.ts";
 import { saveCheckpoint } from "../../sessions/checkpoints.ts";
 import type { Context } from "../../sessions/context.ts";
 import type { FileDoor } from "../../sessions/files.ts";
 import { changeSessionState, sessionMetadata, sessionState } from "../../sessions/session-state.ts";
 import type { HeldTurn } from "../../sessions/turn-writer.ts";
 import type { AskedBy, EmitEvent } from "../../tools/index.ts";
+import { TakenIds } from "../calls/call-ids.ts";
 import { Grants } from "../calls/grants.ts";
 import { type ChildHost, type ParentRun, parentOf, type StartedChild } from "../children/port.ts";
 import { TurnChildren } from "../children/turn-children.ts";
@@ -31,6 +32,7 @@ import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { Interrupted } from "../endings.ts";
 import { fileBudget } from "../files/budget.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { FileResolver } from "../files/resolver.ts";
 import { branchFiles } from "../files/source.ts";
 import { tellError } from "../redact-errors.ts";
@@ -60,6 +62,8 @@ export interface ActiveTurnOptions {
   readonly abort: (reason: unknown) => void;
   /** Finds the agents that calls spawn. */
   readonly host: ChildHost;
+  /** Whether code works on the turn, in place of a model. */
+  readonly isCode?: boolean;
   /** The run that this one works for. */
   readonly parent?: ParentRun | undefined;
   /** Told of every child that begins, or is found again. */
@@ -101,6 +105,7 @@ export class ActiveTurn {
   /** How often each call may have begun to run before this run: tool.started facts say so. */
   readonly starts = new Map<string, number>();
   readonly grants = new Grants();
+  readonly callIds = new TakenIds();
   /** The turn's messages that no run of it added: the input. */
   readonly inputs = new Set<string>();
   readonly own = new OwnEmitter(this);
@@ -127,6 +132,16 @@ export class ActiveTurn {
   isOver = false;
   /** The turn is left open for another run. */
   isLeft = false;
+  /** What has nothing to do until a time, or until it is woken: a turn that is parked with some of these sleeps as long. */
+  readonly sleepers = new Map<string, number | undefined>();
+  /** Something was written on the branch before the turn fell asleep, so that it wakes at once. */
+  isWoken = false;
+  /** Told of every fact that the log shows from now on. */
+  onFact: ((fact: Fact | UnknownFact) => void) | undefined;
+  /** What the turn consists of so far, where code works on it. */
+  readonly earlier: readonly (Fact | UnknownFact)[];
+  /** Whether messages can join the turn. */
+  readonly isSteerable: boolean;
   readonly #parent: ParentRun | undefined;
   #hook: HookContext | undefined;
   #isListening = false;
@@ -148,6 +163,8 @@ export class ActiveTurn {
     this.abort = options.abort;
     this.host = options.host;
     this.isListenedTo = options.isListenedTo;
+    this.isSteerable = !options.isCode;
+    this.earlier = options.isCode ? earlier : [];
     this.onChild = options.onChild;
     this.tasks = new TurnTasks({ context, held, host: options.host.tasks, limit: plan.limits.tasks });
     this.#parent = options.parent;
@@ -173,7 +190,7 @@ export class ActiveTurn {
       if (fact.type === "history.compacted") this.compaction.see(fact);
     }
     this.files = new FileResolver({
-      source: branchFiles(context, held.ref),
+      source: branchFiles(context, held.ref, { plan: plan.files, signal }),
       plan: plan.files,
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
@@ -222,7 +239,9 @@ export class ActiveTurn {
 
   /** Where files that come into being in this turn are stored. */
   fileDoor(origin: "tool" | "model"): FileDoor {
-    return { context: this.context, ref: this.held.ref, isChecked: false, origin };
+    const { context, held, emitter, plan, signal } = this;
+    const fetching = fetchingOf({ files: plan.files, redact: plan.redact, clock: context.clock, signal, emitter });
+    return { context, ref: held.ref, isChecked: false, origin, ...fetching };
   }
 
   view(): Promise<BranchView> {
@@ -231,6 +250,7 @@ export class ActiveTurn {
 
   /** Whether something waits to steer the turn, as far as this process has seen. */
   get mayBeSteered(): boolean {
+    if (!this.isSteerable) return false;
     const queue = this.context.views.cachedToAppend(this.held.ref)?.view.queue;
     return this.isSteered || queue?.some(({ when }) => when === "steer") === true;
   }
@@ -343,6 +363,7 @@ export class ActiveTurn {
     if (fact.type === "interrupt.requested" && this.#runIds.has(fact.runId)) this.abort(new Interrupted(fact.reason));
     this.asking.see(fact);
     if (fact.type === "interaction.answered") this.#showTools(fact.answer.tools);
+    this.onFact?.(fact);
   }
 
   /** An answer may change what the model is offered: `{ tools: { hide: [...], show: [...] } }`. */

@@ -2,15 +2,16 @@
 
 import { withGrace } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
+import { failpoint } from "../../base/failpoint.ts";
 import { stateChanged, turnParked } from "../../events/drafts.ts";
 import { type Draft, type Fact, type Message, textOf } from "../../events/index.ts";
 import { addUsage, type Usage } from "../../models/index.ts";
-import { messageOf } from "../../projection/fold.ts";
 import type { Interaction } from "../../projection/index.ts";
+import { messageOf } from "../../projection/records.ts";
 import { answerDangling } from "../../projection/tools.ts";
 import { clearTurnCheckpoints, saveCheckpoint } from "../../sessions/checkpoints.ts";
 import { mirrorOf, openQuestions } from "../../sessions/interactions.ts";
-import { handedOver, Interrupted, Lost, Parked } from "../endings.ts";
+import { fellAsleep, handedOver, Interrupted, Lost, Parked } from "../endings.ts";
 import { type Redacting, redactError, tellError } from "../redact-errors.ts";
 import { type ActiveTurn, previewMessage } from "./active-turn.ts";
 import { isRefusal, keepable } from "./keepable.ts";
@@ -68,6 +69,8 @@ export type RunResult<Output = unknown> = ResultBase &
         readonly error?: undefined;
         /** Open questions. */
         readonly interactions: readonly Interaction[];
+        /** When a turn that sleeps goes on, if a process recovers turns then. */
+        readonly until?: number;
       }
   );
 
@@ -158,6 +161,8 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   const set = turn.state.branchPatch();
   // The calls that changed it have their results and don't run again.
   const drafts: Draft[] = stateChanged(turn.context, turnId, set);
+  const isAsleep = turn.sleepers.size > 0 || !turn.isSteerable;
+  if (reason !== handedOver && isAsleep) return fallAsleep(turn, reason, drafts);
   // Tells a run that was handed over from one that died; a question that waits says so by itself.
   if (reason === handedOver) drafts.push(turnParked(turn.context, turnId, { runId: held.runId, reason }));
   if (drafts.length > 0) await turn.write(...drafts);
@@ -172,6 +177,31 @@ async function park(turn: ActiveTurn, reason: string): Promise<RunResult> {
   const open = asked.some(mirrorOf) ? await openQuestions(turn.context, view).catch(() => asked) : asked;
   const messages = await writtenMessages(turn);
   return { ...buildResult(turn, messages), status: "parked", reason, text: "", interactions: open };
+}
+
+/**
+ * Leaves the turn to whoever wakes it: time, an answer, a signal. What others wrote before it fell asleep wakes it at once, so
+ * that nothing that they left to this run is lost.
+ */
+async function fallAsleep(turn: ActiveTurn, why: string, drafts: readonly Draft[]): Promise<RunResult> {
+  const { turnId, sleepers } = turn;
+  const asked = (await turn.view()).interactions.filter((each) => each.turnId === turnId);
+  const deadlines = [...sleepers.values(), ...asked.map(({ expiresAt }) => expiresAt)];
+  const untils = deadlines.filter((each) => each !== undefined);
+  const reason = sleepers.size > 0 ? fellAsleep : why;
+  const until = untils.length === 0 ? undefined : Math.min(...untils);
+  let before = 0;
+  turn.isOver = true;
+  await turn.renewal?.catch(() => {});
+  const facts = await turn.log.last(() => {
+    before = turn.log.shown;
+    return turn.held.sleep({ reason, until }, drafts);
+  });
+  failpoint("run.step.asleep");
+  turn.isWoken = facts[0]!.seq > before + 1;
+  const messages = await writtenMessages(turn);
+  const result = { ...buildResult(turn, messages), status: "parked" as const, reason, text: "" };
+  return { ...result, interactions: asked, ...(until !== undefined && { until }) };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Draft, Fact, Message, ToolCallPart, ToolOutput } from "../../event
 import { callsOf, textOf } from "../../events/index.ts";
 import { encodeDrafts, numberFrom } from "../../log/journal.ts";
 import type { Usage } from "../../models/index.ts";
-import { messageOf } from "../../projection/fold.ts";
+import { messageOf } from "../../projection/records.ts";
 import { unclosedTranscript } from "../../projection/transcript.ts";
 import { runBatch } from "../calls/batch.ts";
 import type { Span } from "../emit.ts";

@@ -2,13 +2,13 @@
 
 import { BoughError } from "../../base/errors.ts";
 import { failpoint } from "../../base/failpoint.ts";
-import { mergePatch } from "../../base/json.ts";
-import type { Fact, NewMessage, TurnRequest, UnknownFact } from "../../events/index.ts";
+import { type JsonObject, mergePatch } from "../../base/json.ts";
+import type { Fact, NewMessage, UnknownFact } from "../../events/index.ts";
 import { type BranchRef, refuse } from "../../log/index.ts";
 import type { StateBag, TurnContext } from "../../middleware/index.ts";
 import type { BranchView, OpenTurn, TurnRecord } from "../../projection/index.ts";
 import { messagesOfInput } from "../../projection/queue.ts";
-import { mergeRequests } from "../../projection/request.ts";
+import { askedOf, resumedWith } from "../../projection/records.ts";
 import { stateOf } from "../../projection/view.ts";
 import { findHolder } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
@@ -23,6 +23,7 @@ import type { ChildOpening } from "../children/port.ts";
 import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
+import { fetchingOf } from "../files/fetching.ts";
 import { pathOf, stickyPath } from "../handoffs.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
@@ -46,7 +47,11 @@ interface Decision {
   readonly refusal?: Refusal;
   /** Content that the turn doesn't need any more. */
   readonly spent?: readonly string[];
+  /** The turn before whose steps count as this one's. */
+  readonly carries?: string | undefined;
 }
+
+type TurnContinues = NonNullable<OpenTurn["continues"]>;
 
 interface Refusal {
   readonly cause: unknown;
@@ -72,6 +77,10 @@ export interface OpenRequest {
   readonly signal: AbortSignal;
   /** How the turn begins, if the run that this one works for says so. */
   readonly opening?: ChildOpening | undefined;
+  /** What every turn that is begun has in its metadata. */
+  readonly stamp?: JsonObject | undefined;
+  /** Whether code works on the turn: then one that goes on from a cut one has what that recorded. */
+  readonly isCode?: boolean;
   /** The run's plan: for a new turn, or for one that goes on as it was asked. */
   readonly planFor: (kept?: KeptTurn, path?: readonly string[]) => Promise<RunPlan>;
 }
@@ -95,8 +104,9 @@ export async function beginOrResume(request: OpenRequest): Promise<OpenedTurn> {
   if (decision.spent) await forgetAudio(context, ref, decision.spent);
   const [first] = held.opening;
   if (first?.type === "turn.ended") await endChildren(context, ref, first.turnId, first.reason);
-  const earlier = from === undefined ? [] : await factsOf(context, ref, { from, before: held.opening[0]!.seq });
-  return { ...decision, held, resumed: from !== undefined, earlier };
+  const own = from === undefined ? [] : await factsOf(context, ref, { from, before: held.opening[0]!.seq });
+  const carried = request.isCode ? await carriedFacts(context, ref, decision.carries) : [];
+  return { ...decision, held, resumed: from !== undefined, earlier: [...carried, ...own] };
 }
 
 type Decide = (view: BranchView) => Decision | Promise<Decision>;
@@ -111,9 +121,12 @@ async function decider(request: OpenRequest): Promise<Decide> {
 async function beginWith(request: OpenRequest, given: readonly InputMessage[]): Promise<Decide> {
   const { context, ref, planFor, opening } = request;
   const plan = await planFor();
-  const stored = await storeMessages({ context, ref, isChecked: true, origin: "input" }, given);
   const { emitter, signal } = request;
-  const listening = { context, ref, emitter, signal, audio: plan.audio, redact: plan.redact };
+  const { files, audio, redact } = plan;
+  const { fetching } = fetchingOf({ files, redact, clock: context.clock, signal, emitter });
+  const door = { context, ref, isChecked: true, origin: "input", ...(fetching && { fetching }) };
+  const stored = await storeMessages(door, given);
+  const listening = { context, ref, emitter, signal, audio, redact };
   const { messages: input, spent } = await transcribeAudio(listening, stored);
   const rewrite = rewriter(request);
   const beginOn = (view: BranchView, plan: RunPlan) => {
@@ -139,14 +152,17 @@ function taker(request: OpenRequest): Decide {
     const inputs = inputsToTake(ref, view);
     const { agentId: _agentId, ...kept } = askedTogether(inputs);
     const plan = await planFor(kept, stickyPath(view));
-    const { by, metadata = {} } = kept;
+    const { by, metadata: ofInputs } = kept;
+    const metadata = { ...request.stamp, ...ofInputs };
     const asked = { ...askedBy(plan), ...(by !== undefined && { by }), metadata };
     const state = bagOf(request, view, plan);
     const input = inputs.flatMap(messagesOfInput);
     const given = { plan, asked, state, input, queued: inputs.map(({ id, editedAt = 0 }) => `${id} ${editedAt}`) };
     const made: Rewritten = plan.pipeline.beforeTurn ? await rewrite(view, given) : { state, messages: input };
     const { wholeRequest } = plan;
-    const turn = { ...kept, runId, agentId, request: wholeRequest, turnId: context.ids.next(), input: made.messages };
+    const stamp = Object.keys(metadata).length > 0 && { metadata };
+    const begun = { runId, agentId, request: wholeRequest, turnId: context.ids.next(), input: made.messages };
+    const turn = { ...kept, ...begun, ...stamp };
     const opening = draftTaking(context, inputs, turn);
     return { opening, plan, asked, state: made.state, ...(made.refusal && { refusal: made.refusal }) };
   };
@@ -168,8 +184,15 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
   if (!open) {
     const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
-    const plan = await planFor(await readRequest(context, ref, cut), stickyPath(view));
-    return begin(request, view, { plan, state: bagOf(request, view, plan), messages: [] });
+    const kept = await readRequest(context, ref, cut);
+    const plan = await planFor(kept, stickyPath(view));
+    const { by = kept.by } = plan;
+    const metadata = mergePatch(kept.metadata ?? {}, plan.metadata ?? {});
+    const asked = { ...plan, ...(by !== undefined && { by }), ...(Object.keys(metadata).length > 0 && { metadata }) };
+    const goesOn = { plan: asked, state: bagOf(request, view, asked), messages: [] };
+    if (!request.isCode) return begin(request, view, goesOn);
+    const continues = { turnId: cut.id, steps: true };
+    return { ...begin(request, view, { ...goesOn, continues }), carries: cut.id };
   }
   const plan = await planFor(open, pathOf(view));
   const { by, metadata, request: anew } = plan;
@@ -180,17 +203,35 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
     ...(first !== undefined && { by: first }),
     metadata: mergePatch(open.metadata ?? {}, metadata ?? {}),
   };
-  return { opening, plan, asked, state: bagOf(request, view, plan), from: open.from };
+  const carries = open.continues?.steps ? open.continues.turnId : undefined;
+  return { opening, plan, asked, state: bagOf(request, view, plan), from: open.from, carries };
+}
+
+/** The facts of a turn that another one goes on with, and of those that it went on with itself, oldest first. */
+async function carriedFacts(context: Context, ref: BranchRef, turnId: string | undefined) {
+  const facts: (Fact | UnknownFact)[] = [];
+  for (let id = turnId; id !== undefined; ) {
+    const { view } = await context.views.load(ref);
+    const turn = view.turns.find((each) => each.id === id);
+    if (!turn) break;
+    const own = await factsOf(context, ref, { from: turn.from, before: turn.to + 1 });
+    facts.unshift(...own);
+    const started = own.find((fact) => fact.type === "turn.started");
+    id = started?.type === "turn.started" && started.continues?.steps ? started.continues.turnId : undefined;
+  }
+  return facts;
 }
 
 /** Begins a turn. */
 function begin(
-  { context, runId, agentId, opening: given }: OpenRequest,
+  { context, runId, agentId, opening: given, stamp }: OpenRequest,
   view: BranchView,
-  { plan, state, messages, refusal }: Rewritten & { plan: RunPlan },
+  { plan, state, messages, refusal, continues }: Rewritten & { plan: RunPlan; continues?: TurnContinues },
 ): Decision {
-  const { by, metadata, wholeRequest: request } = plan;
-  const turn = { runId, agentId, by, metadata, request, turnId: given?.turnId ?? context.ids.next(), input: messages };
+  const { by, wholeRequest: request } = plan;
+  const metadata = stamp ? { ...stamp, ...plan.metadata } : plan.metadata;
+  const turnId = given?.turnId ?? context.ids.next();
+  const turn = { runId, agentId, by, metadata, request, turnId, input: messages, continues };
   const opening = draftOpening(context, view, turn);
   return { opening, plan, asked: askedBy(plan), state, ...(refusal && { refusal }) };
 }
@@ -274,11 +315,12 @@ function nothingToResume(ref: BranchRef): BoughError {
 
 /** How a closed turn was asked, by its facts: views keep that of open ones only. */
 async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnRecord): Promise<KeptTurn> {
-  let request: TurnRequest | undefined;
+  let kept: KeptTurn = {};
   for (const fact of await factsOf(context, ref, { from, before: to + 1 })) {
-    if (fact.type === "turn.started" || fact.type === "turn.resumed") request = mergeRequests(request, fact.request);
+    if (fact.type === "turn.started") kept = askedOf(fact);
+    if (fact.type === "turn.resumed") kept = resumedWith(kept, fact);
   }
-  return request ? { request } : {};
+  return kept;
 }
 
 export async function factsOf(

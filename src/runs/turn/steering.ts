@@ -23,7 +23,7 @@ function goesOn(turn: ActiveTurn): boolean {
 
 /** What keeps a complete turn from closing (Steering-2). */
 export function unlessSteered(turn: ActiveTurn): (view: BranchView) => boolean {
-  return (view) => goesOn(turn) && !turn.isSummarised && steeringInputs(view).length > 0;
+  return (view) => turn.isSteerable && goesOn(turn) && !turn.isSummarised && steeringInputs(view).length > 0;
 }
 
 /**

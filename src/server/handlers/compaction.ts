@@ -32,8 +32,7 @@ export const compactionHandlers = {
   },
   async uncompact({ tenant, ref, body }: Exchange) {
     const { compactionId } = body as { compactionId?: string };
-    const compaction = await tenant.sessions.uncompact(ref, compactionId);
-    return compaction ? { compaction } : {};
+    return { compaction: await tenant.sessions.uncompact(ref, compactionId) };
   },
   async listCompactions({ tenant, ref, query, limits }: Exchange) {
     const items = await tenant.sessions.listCompactions(ref);

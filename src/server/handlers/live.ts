@@ -19,6 +19,8 @@ export const liveHandlers = {
       throw error;
     }
   },
+  tenantChanges: (exchange: Exchange) => followChanges(exchange, undefined),
+  sessionChanges: (exchange: Exchange) => followChanges(exchange, exchange.sessionId),
   /** Called only without an upgrade: sockets are handled earlier. */
   async socket(exchange: Exchange): Promise<never> {
     await exchange.agent();
@@ -40,4 +42,19 @@ export function cursorOf({ query, request }: Exchange): number {
   if (last === null || last === "") return 0;
   if (!/^\d{1,15}$/.test(last)) throw new BoughError("invalid_argument", "Last-Event-ID must be a cursor.");
   return Number(last);
+}
+
+async function followChanges(exchange: Exchange, sessionId: string | undefined): Promise<Response> {
+  const { tenant, request, query, writesStreams } = exchange;
+  const { after = request.headers.get("last-event-id") || undefined } = query as { after?: string };
+  const held = exchange.hold();
+  try {
+    const from = { ...(sessionId !== undefined && { sessionId }), ...(after !== undefined && { after }) };
+    const reader = await tenant.changes.open(from);
+    const stream = new SseStream({ reader, held, heart: tenant.heart });
+    return sseResponse(stream, writesStreams ? undefined : request.signal);
+  } catch (error) {
+    held.done();
+    throw error;
+  }
 }

@@ -41,6 +41,8 @@ export interface Compactor {
   readonly strategy?: CompactionStrategy;
   /** What stays where neither the caller nor the caller's strategy says. */
   readonly keep?: Keep;
+  /** Who sees the difference where the caller doesn't say (default: models only). */
+  readonly retention?: "soft" | "hard";
   /** The default compaction of forks (default "inherit"). */
   readonly onFork?: OnFork;
   /** The model that strategies may ask about this branch. */
@@ -84,7 +86,7 @@ export async function compact(
 ): Promise<CompactionInfo> {
   checkCompactOptions(options);
   const ref = await resolveBranch(context, scope);
-  const { retention = "soft" } = options;
+  const { retention = compactor.retention ?? "soft" } = options;
   const strategy = strategyOf(options, compactor);
   for (let attempt = 0; attempt < attempts; attempt++) {
     const holder = await findHolder(context, ref);

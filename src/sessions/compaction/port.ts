@@ -2,7 +2,7 @@
 // writing the fact (apply.ts). Commands and runs share all three; only a run, or an agent, has a model to ask.
 
 import type { Message, NewMessage } from "../../events/index.ts";
-import type { LanguageModel, ModelRequest, Usage } from "../../models/index.ts";
+import type { LanguageModel, ModelChoice, ModelRequest, Usage } from "../../models/index.ts";
 
 /** Positions of the ledger that a compaction replaces, aligned: no call stands apart from its results. */
 export interface CompactionRange {
@@ -23,6 +23,8 @@ export interface StrategyModel {
   readonly window?: number;
   /** Whether the provider has refused the next call as too long: a request that holds it all would be refused as well. */
   readonly isOverfull?: boolean;
+  /** Another model: by the agent's name for it, by the provider's, or as it is. */
+  find(choice: ModelChoice): Promise<LanguageModel>;
   /** What the next call of the conversation would send. */
   request(): ModelRequest;
   /** Makes one call and reads its answer to the end. */

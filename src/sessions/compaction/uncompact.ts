@@ -13,35 +13,37 @@ import { resolveBranch } from "../branches.ts";
 import { whileFree } from "../claims.ts";
 import type { Context, Scope } from "../context.ts";
 import { copyCleared } from "../position.ts";
-import { compactedAt, describeFact, describeOverlay } from "./list.ts";
+import { type Clearing, clearingsOf, compactedAt, describeClearing, describeFact, describeOverlay } from "./list.ts";
 
-/** Takes back the newest compaction, or the one with this id; a clearing by its id. */
-export async function uncompact(context: Context, scope: Scope, id?: string): Promise<CompactionInfo | undefined> {
+/** Takes back the newest compaction or clearing, or the one with this id. */
+export async function uncompact(context: Context, scope: Scope, id?: string): Promise<CompactionInfo> {
   if (id !== undefined) checkId(id, "compaction");
   const ref = await resolveBranch(context, scope);
   let taken: CompactionInfo | undefined;
   await whileFree(context, ref, async (view): Promise<Draft[]> => {
-    taken = undefined;
-    const { cleared } = view;
-    if (id !== undefined && cleared.some((each) => each.id === id)) {
-      return [historyRestored(context, { of: id, cleared: cleared.filter((each) => each.id !== id).map(copyCleared) })];
-    }
     const restored = await draftRestored(context, ref, view, id);
     taken = restored.taken;
     return [restored.draft];
   });
-  return taken;
+  return taken!;
 }
 
-/** The fact that takes a compaction back, and the compaction. */
+interface Restored {
+  readonly draft: Draft<"history.restored">;
+  readonly taken: CompactionInfo;
+}
+
+/** The fact that takes a compaction or a clearing back, and what it takes back. */
 export async function draftRestored(
   context: Context,
   ref: BranchRef,
   view: BranchView,
   id: string | undefined,
-): Promise<{ draft: Draft<"history.restored">; taken: CompactionInfo }> {
+): Promise<Restored> {
   // Before anything is waited for: the view goes on.
   const { overlays } = view;
+  const clearing = findClearing(view, id);
+  if (clearing) return draftCleared(context, ref, view, clearing);
   const overlay = await findOverlay(context, ref, overlays, id);
   const fact = await compactedAt(context, ref, overlay.seq);
   const isIt = fact?.id === overlay.id;
@@ -49,6 +51,21 @@ export async function draftRestored(
   const below = isIt ? await replacedOf(context, ref, view, fact) : [];
   const draft = historyRestored(context, { of: overlay.id, overlays: withoutOne(overlays, overlay, below) });
   return { draft, taken };
+}
+
+/** The clearing with this id, or the newest if no compaction is newer. */
+function findClearing(view: BranchView, id: string | undefined): Clearing | undefined {
+  const clearings = clearingsOf(view);
+  if (id !== undefined) return clearings.find((each) => each.id === id);
+  const newest = clearings.at(-1);
+  return newest && view.overlays.every(({ seq }) => seq < newest.seq) ? newest : undefined;
+}
+
+async function draftCleared(context: Context, ref: BranchRef, view: BranchView, clearing: Clearing): Promise<Restored> {
+  const { id } = clearing;
+  const cleared = view.cleared.filter((each) => each.id !== id).map(copyCleared);
+  const taken = { ...(await describeClearing(context, ref, view, clearing)), inForce: false };
+  return { draft: historyRestored(context, { of: id, cleared }), taken };
 }
 
 async function findOverlay(

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
+import { checkOptions, optionKeys } from "../../base/options.ts";
 import type { Store, StoreProblem } from "../../log/index.ts";
 import { Disk } from "./disk.ts";
 import type { Files } from "./files.ts";
@@ -20,12 +21,15 @@ export interface FileStoreOptions {
   readonly files?: Files;
 }
 
+const optionNames = optionKeys<FileStoreOptions>({ clock: true, files: true });
+
 /**
  * Opens, or creates, a store in a directory: readable files, safe against process death and power loss, owned by one
  * process at a time. `store_locked` if another process has it open, `store_too_new` if a newer version wrote it,
  * `store_unsupported` if its format is older than the first release, or if another user could change the directory.
  */
 export async function fileStore(directory: string, options: FileStoreOptions = {}): Promise<Store> {
+  checkOptions("The options of fileStore", options, optionNames);
   const { clock = systemClock, files = nodeFiles } = options;
   const base = resolve(directory);
   const disk = new Disk(files, base);

@@ -6,7 +6,8 @@ import {
   defaultPageSize,
   encodeCursor,
   type SessionPage,
-  type SessionQuery,
+  type StoreSessionQuery,
+  spaceOf,
 } from "../../log/index.ts";
 import { paths } from "./layout.ts";
 import type { ListedSession, Sessions } from "./sessions.ts";
@@ -42,13 +43,14 @@ function readListed(sessions: Sessions, name: string): ListedSession | undefined
   }
 }
 
-export function listSessions(sessions: Sessions, query: SessionQuery): SessionPage {
-  const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize } = query;
+export function listSessions(sessions: Sessions, query: StoreSessionQuery): SessionPage {
+  const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize, space } = query;
   const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   const wanted = Object.entries(metadata);
   const matches: ListedSession[] = [];
   for (const listed of sessions.listed!.values()) {
     if (listed.activeAt >= activeBefore || (start && compareActivity(start, listed) >= 0)) continue;
+    if (space !== undefined && spaceOf(listed.id) !== space) continue;
     if (wanted.every(([key, text]) => hasText(listed.metadata, key, text))) matches.push(listed);
   }
   const page = firstOf(matches, limit);

@@ -2,7 +2,15 @@
 // the redo log like everything else, so what is answered is durable. Only a longer lease is not worth a sync.
 
 import { BoughError } from "../../base/errors.ts";
-import { type BranchRef, type ClaimOptions, decideClaim, isLive, type RunClaim, refuse } from "../../log/index.ts";
+import {
+  type BranchRef,
+  type ClaimOptions,
+  decideClaim,
+  isLive,
+  type RunClaim,
+  type RunQuery,
+  refuse,
+} from "../../log/index.ts";
 import type { Change } from "./change.ts";
 import { breathe } from "./files.ts";
 import { inSession, paths } from "./layout.ts";
@@ -64,11 +72,15 @@ export function refuseLive(claims: Iterable<RunClaim>, now: number): void {
 }
 
 /** Oldest first; of the same moment, in the order sessions and branches were created. */
-export function listRuns(sessions: Sessions, sessionId: string | undefined): RunClaim[] {
+export function listRuns(
+  sessions: Sessions,
+  { sessionId, endsBefore = Number.POSITIVE_INFINITY }: RunQuery,
+): RunClaim[] {
   const order = (session: SessionState, { branchId }: RunClaim) => session.branches.get(branchId)?.order ?? 0;
   return [...sessions.claimed]
     .filter((session) => sessionId === undefined || session.record.id === sessionId)
     .flatMap((session) => [...session.claims.values()].map((claim) => ({ session, claim })))
+    .filter(({ claim }) => claim.expiresAt < endsBefore)
     .sort(
       (a, b) =>
         a.claim.claimedAt - b.claim.claimedAt ||

@@ -15,12 +15,13 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
   type StoredEvent,
   type StoreProblem,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import { append } from "./append.ts";
 import { branchesOf, createBranch, deleteBranch, warmBranches } from "./branch-operations.ts";
@@ -96,7 +97,7 @@ export class FileStore implements Store {
     return this.#change((change) => structuredClone(updateSession(this.#sessions, sessionId, input, wanted, change)));
   }
 
-  listSessions(query: SessionQuery = {}) {
+  listSessions(query: StoreSessionQuery = {}) {
     const wanted = structuredClone(query);
     return this.#steps(async () => {
       this.#listing ??= prepareList(this.#sessions, (see) => this.#committer.look(see)).catch((error) => {
@@ -178,11 +179,11 @@ export class FileStore implements Store {
     return this.#change((change) => releaseRun(this.#sessions, target, epoch, change));
   }
 
-  listRuns({ sessionId }: { sessionId?: string } = {}) {
+  listRuns(query: RunQuery = {}) {
     return this.#steps(async () => {
       this.#leftClaims ??= findLeftClaims(this.#sessions);
       await this.#leftClaims;
-      return this.#committer.look(() => listRuns(this.#sessions, sessionId));
+      return this.#committer.look(() => listRuns(this.#sessions, query));
     });
   }
 

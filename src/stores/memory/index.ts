@@ -6,6 +6,7 @@
 
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { copyJson, type JsonObject, mergePatch } from "../../base/json.ts";
+import { checkOptions, optionKeys } from "../../base/options.ts";
 import {
   type Appended,
   type AppendOptions,
@@ -35,15 +36,17 @@ import {
   openPage,
   type ReadOptions,
   type RunClaim,
+  type RunQuery,
   refuse,
   repeatedClaim,
   type Segment,
   type SegmentCache,
   type SessionPage,
-  type SessionQuery,
   type SessionRecord,
   type Store,
   type StoredEvent,
+  type StoreSessionQuery,
+  spaceOf,
   Watchers,
 } from "../../log/index.ts";
 import { MemoryContent } from "./content.ts";
@@ -67,8 +70,12 @@ export interface MemoryStoreOptions {
   readonly blobs?: Blobs;
 }
 
+const optionNames = optionKeys<MemoryStoreOptions>({ clock: true, segments: true, blobs: true });
+
 /** A store in the memory of this process; its data is lost when the process ends. */
-export function memoryStore({ clock = systemClock, segments = false, blobs }: MemoryStoreOptions = {}): Store {
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions("The options of memoryStore", options, optionNames);
+  const { clock = systemClock, segments = false, blobs } = options;
   return new MemoryStore(clock, segments, blobs);
 }
 
@@ -143,14 +150,15 @@ class MemoryStore implements Store {
     return structuredClone(session.record);
   }
 
-  async listSessions(query: SessionQuery = {}): Promise<SessionPage> {
+  async listSessions(query: StoreSessionQuery = {}): Promise<SessionPage> {
     this.#checkOpen();
-    const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize } = query;
+    const { metadata = {}, activeBefore = Number.POSITIVE_INFINITY, limit = defaultPageSize, space } = query;
     const start = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
     const wanted = Object.entries(metadata);
     const first = new FirstOf<SessionRecord>(limit + 1, compareActivity);
     for (const { record } of this.#sessions.values()) {
       if (record.activeAt >= activeBefore || (start && compareActivity(start, record) >= 0)) continue;
+      if (space !== undefined && spaceOf(record.id) !== space) continue;
       if (wanted.every(([key, text]) => hasText(record.metadata, key, text))) first.add(record);
     }
     const matches = first.sorted();
@@ -257,12 +265,12 @@ class MemoryStore implements Store {
     return true;
   }
 
-  async listRuns(options: { sessionId?: string } = {}): Promise<readonly RunClaim[]> {
+  async listRuns({ sessionId, endsBefore = Number.POSITIVE_INFINITY }: RunQuery = {}): Promise<readonly RunClaim[]> {
     this.#checkOpen();
-    return [...this.#sessions.values()]
-      .filter((session) => options.sessionId === undefined || session.record.id === options.sessionId)
-      .flatMap((session) => [...session.branches.values()])
-      .flatMap(({ claim }) => (claim ? [{ ...claim }] : []))
+    const sessions = sessionId === undefined ? this.#sessions.values() : [this.#sessions.get(sessionId)];
+    return [...sessions]
+      .flatMap((session) => [...(session?.branches.values() ?? [])])
+      .flatMap(({ claim }) => (claim && claim.expiresAt < endsBefore ? [{ ...claim }] : []))
       .sort((a, b) => a.claimedAt - b.claimedAt);
   }
 

@@ -3,14 +3,15 @@
 //   Namespaced-1. The session ids of a namespace begin with its prefix inside the store, and nowhere else: neither answers, nor
 //       errors, nor cursors show it, and nothing a client says can leave the prefix.
 //   Namespaced-2. Ids with a leading "~" are the server's own. The plain namespace ("") holds all others and sees none of them.
-//   Namespaced-3. Listing and searching ask the store for the namespace's own by a metadata key that no client can read or write.
+//   Namespaced-3. A namespace is a space of the store (log/store.ts, StoreSessionQuery), by which it lists and searches. Sessions made by earlier
+//       versions have a metadata key for that, which no client can read or write.
 
 import { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { ByteRange, ContentStore, ContentUrlOptions, ContentWriter } from "../../log/content.ts";
 import { decodeCursor, decodeOpenCursor, encodeCursor, encodeOpenCursor } from "../../log/cursor.ts";
 import { refuse } from "../../log/refusals.ts";
-import { listShown, reservedMark as ownMark } from "../../log/reserved.ts";
+import { listShown, reservedMark as ownMark, spaceOf } from "../../log/reserved.ts";
 import type {
   AppendOptions,
   BranchRecord,
@@ -24,11 +25,12 @@ import type {
   OpenQuery,
   ReadOptions,
   RunClaim,
+  RunQuery,
   SegmentCache,
   SessionPage,
-  SessionQuery,
   SessionRecord,
   Store,
+  StoreSessionQuery,
 } from "../../log/store.ts";
 
 const namespaceKey = "~namespace";
@@ -55,13 +57,11 @@ export function placeOf(innerId: string): { readonly tenant: string; readonly se
 
 export class NamespacedStore implements Store {
   readonly #store: Store;
-  readonly #namespace: string;
   readonly #prefix: string;
 
   /** `namespace` is a `namespaceOf` name, or "" for the plain one. */
   constructor(store: Store, namespace: string) {
     this.#store = store;
-    this.#namespace = namespace;
     this.#prefix = namespace === "" ? "" : `${ownMark}${namespace}${ownMark}`;
   }
 
@@ -74,7 +74,7 @@ export class NamespacedStore implements Store {
     return this.#do(async (store) => {
       if (this.#isForeign(id))
         throw new BoughError("invalid_argument", `A session id must not start with "${ownMark}".`);
-      const metadata = { ...this.#ownKeys(session.metadata), ...this.#mark() };
+      const metadata = this.#ownKeys(session.metadata);
       return this.#record(await store.createSession({ ...session, id: this.#prefix + id, metadata }));
     });
   }
@@ -97,11 +97,13 @@ export class NamespacedStore implements Store {
     return this.#do(async (store) => this.#record(await store.updateSession(this.#inner(sessionId), own, options)));
   }
 
-  listSessions({ cursor, metadata, ...query }: SessionQuery = {}): Promise<SessionPage> {
+  listSessions({ cursor, space, ...query }: StoreSessionQuery = {}): Promise<SessionPage> {
     return this.#do(async (store) => {
-      const filter = metadata || this.#prefix ? { metadata: { ...metadata, ...this.#mark() } } : {};
       const after = cursor === undefined ? {} : { cursor: this.#innerCursor(cursor) };
-      const page = await listShown(store, { ...query, ...filter, ...after }, (id) => this.#holds(id));
+      const own = { ...query, ...after, space: this.#prefix };
+      // Spaces inside a namespace are none of the store's.
+      const isWanted = (innerId: string) => space === undefined || spaceOf(this.#outer(innerId)) === space;
+      const page = await listShown(store, own, isWanted);
       const sessions = page.sessions.map((record) => this.#record(record));
       return { sessions, ...(page.cursor !== undefined && { cursor: this.#outerCursor(page.cursor) }) };
     });
@@ -153,9 +155,10 @@ export class NamespacedStore implements Store {
     return this.#do((store) => store.releaseRun(this.#ref(ref), claim));
   }
 
-  listRuns({ sessionId }: { sessionId?: string } = {}): Promise<readonly RunClaim[]> {
+  listRuns({ sessionId, ...query }: RunQuery = {}): Promise<readonly RunClaim[]> {
     return this.#do(async (store) => {
-      const claims = await store.listRuns(sessionId === undefined ? {} : { sessionId: this.#inner(sessionId) });
+      const own = sessionId === undefined ? {} : { sessionId: this.#inner(sessionId) };
+      const claims = await store.listRuns({ ...query, ...own });
       return claims.filter((claim) => this.#holds(claim.sessionId)).map((claim) => this.#placed(claim));
     });
   }
@@ -287,10 +290,6 @@ export class NamespacedStore implements Store {
   #record(record: SessionRecord): SessionRecord {
     if (this.#prefix === "") return record;
     return { ...record, id: this.#outer(record.id), metadata: this.#ownKeys(record.metadata) };
-  }
-
-  #mark(): Record<string, string> {
-    return this.#prefix === "" ? {} : { [namespaceKey]: this.#namespace };
   }
 
   /** Namespaced-3. */

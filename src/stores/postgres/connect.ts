@@ -26,7 +26,7 @@ export interface PostgresOptions {
    * `query()`.
    */
   timeoutMs?: number;
-  /** The maximum number of attempts for statements that are safe to retry (default 6). */
+  /** The maximum number of attempts for statements that are safe to retry (default 8: two to three seconds, as long as a restart takes). */
   attempts?: number;
   /** Called before every retry. */
   onRetry?: (retry: PostgresRetry) => void;
@@ -45,7 +45,7 @@ export async function openPostgres(
   options: PostgresOptions & { clock: Clock },
   leaseNow: () => number | null,
 ): Promise<Store> {
-  const { clock, pollMs = 1_000, timeoutMs = 30_000, attempts = 6, allowAsyncCommit = false, onRetry } = options;
+  const { clock, pollMs = 1_000, timeoutMs = 30_000, attempts = 8, allowAsyncCommit = false, onRetry } = options;
   const { maxConnections: max = 10, applicationName = "bough", blobs } = options;
   const schema = checkSchema(options.schema ?? schemaOf(source));
   checkSource(source);

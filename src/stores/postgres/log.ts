@@ -111,7 +111,8 @@ const appendSql = `WITH asked AS MATERIALIZED (
       active_at = d.now,
       header = d.patched,
       open_in = CASE WHEN coalesce(d.patched -> 'turn', d.patched -> 'asks', d.patched -> 'queued', d.patched -> 'tasks')
-        IS NOT NULL THEN d.session_id END,
+        IS NOT NULL THEN d.session_id ELSE b.open_in END,
+      listed = CASE WHEN d.release OR d.given IS NULL THEN b.listed ELSE least(b.listed, (d.at + d.lease_ms) >> 16) END,
       epoch = CASE WHEN d.release THEN NULL ELSE coalesce(d.given, d.epoch) END,
       run_id = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.run_id ELSE d.asked_run END,
       owner = CASE WHEN d.release THEN NULL WHEN d.given IS NULL THEN d.owner ELSE d.asked_owner END,

@@ -161,6 +161,22 @@ export const migrations: readonly Migration[] = [
     `CREATE TRIGGER upload_ended AFTER DELETE ON bough.uploads
       FOR EACH ROW EXECUTE FUNCTION bough.drop_bytes()`,
   ],
+  [
+    // An append changes no indexed value, so that it needs no entry in any index and what it replaces is cleaned up in its page (HOT):
+    // sessions are found by the second in which they were active, claims by the minute in which their lease ends or an earlier one, and
+    // a branch keeps both its marks when a turn ends (runs.ts, open-branches.ts).
+    `ALTER TABLE bough.activity
+      ADD COLUMN active_step bigint GENERATED ALWAYS AS (active_at >> 10) STORED,
+      ADD COLUMN space text COLLATE "C" GENERATED ALWAYS AS
+        (CASE WHEN starts_with(id, '~') THEN left(id, 1 + strpos(substr(id, 2), '~')) END) STORED`,
+    "DROP INDEX bough.activity_by_time",
+    "CREATE INDEX activity_by_step ON bough.activity (active_step DESC)",
+    "CREATE INDEX activity_by_space ON bough.activity (space, active_step DESC) WHERE space IS NOT NULL",
+    "DROP INDEX bough.branches_claimed",
+    "ALTER TABLE bough.branches ADD COLUMN listed bigint",
+    "UPDATE bough.branches SET listed = expires_at >> 16 WHERE run_id IS NOT NULL",
+    "CREATE INDEX branches_listed ON bough.branches (listed) WHERE listed IS NOT NULL",
+  ],
 ];
 
 export const newestVersion = migrations.length;

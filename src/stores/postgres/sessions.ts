@@ -6,21 +6,13 @@
 
 import { createHash } from "node:crypto";
 import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
-import {
-  decodeCursor,
-  defaultPageSize,
-  encodeCursor,
-  refuse,
-  type SessionPage,
-  type SessionQuery,
-  type SessionRecord,
-} from "../../log/index.ts";
+import { refuse, type SessionRecord } from "../../log/index.ts";
 import { branchesOf, erase } from "./branches.ts";
 import type { Database } from "./database.ts";
 import { decideAgain } from "./decide-again.ts";
 import { decodeObject, decodeText, encodeText } from "./text.ts";
 
-interface SessionRow {
+export interface SessionRow {
   no: string;
   id: string;
   created_at: string;
@@ -30,12 +22,11 @@ interface SessionRow {
   state: string;
 }
 
-const columns = "s.no, s.id, s.created_at, a.active_at, s.version, s.metadata, s.state";
-const fromSql = "FROM bough.activity a JOIN bough.sessions s ON s.no = a.session_no";
+export const columns = "s.no, s.id, s.created_at, a.active_at, s.version, s.metadata, s.state";
 const findSql = `SELECT ${columns} FROM (SELECT * FROM bough.sessions WHERE id = $1 OFFSET 0) s
   CROSS JOIN LATERAL (SELECT active_at FROM bough.activity WHERE session_no = s.no OFFSET 0) a`;
 
-function toRecord(row: SessionRow): SessionRecord {
+export function toRecord(row: SessionRow): SessionRecord {
   return {
     id: decodeText(row.id),
     createdAt: Number(row.created_at),
@@ -100,64 +91,12 @@ export function termsOf(metadata: JsonObject): { keys: Buffer[]; terms: Buffer[]
   };
 }
 
-function termOf(key: string, value: string): Buffer {
+export function termOf(key: string, value: string): Buffer {
   return hash(JSON.stringify([key, value]));
 }
 
 function hash(text: string): Buffer {
   return createHash("sha256").update(encodeText(text)).digest();
-}
-
-export async function listSessions(database: Database, query: SessionQuery): Promise<SessionPage> {
-  const { metadata = {}, activeBefore = Number.MAX_SAFE_INTEGER, limit = defaultPageSize } = query;
-  const start = query.cursor === undefined ? { activeAt: Number.MAX_SAFE_INTEGER, id: "" } : decodeCursor(query.cursor);
-  const count = Math.min(limit, 0x7ffffffe);
-  const wanted = Object.entries(metadata).map(([key, value]) => termOf(key, value));
-  const { terms, few } = await rarestFirst(database, wanted);
-  const rows = await database.again<SessionRow>(
-    listSql(terms.length, few),
-    start.activeAt,
-    encodeText(start.id),
-    Math.min(Math.ceil(activeBefore), Number.MAX_SAFE_INTEGER),
-    count + 1,
-    ...terms,
-  );
-  const sessions = rows.slice(0, count).map(toRecord);
-  const last = sessions.at(-1);
-  return last && rows.length > count ? { sessions, cursor: encodeCursor(last) } : { sessions };
-}
-
-// So many sessions with a term are looked up and sorted faster than they are come across in the order of activity.
-const fewSessions = 1000;
-
-/** The terms, the one that the fewest sessions have first, and whether those are few. */
-async function rarestFirst(database: Database, terms: readonly Buffer[]): Promise<{ terms: Buffer[]; few: boolean }> {
-  if (terms.length === 0) return { terms: [], few: false };
-  const rows = await database.again<{ i: number; sessions: string }>(
-    `SELECT w.i::int AS i, (
-        SELECT count(*) FROM (SELECT 1 FROM bough.terms t WHERE t.term = w.term LIMIT ${fewSessions + 1}) found
-      ) AS sessions
-      FROM unnest($1::bytea[]) WITH ORDINALITY AS w (term, i) ORDER BY sessions`,
-    terms,
-  );
-  return { terms: rows.map(({ i }) => terms[i - 1]!), few: Number(rows[0]!.sessions) <= fewSessions };
-}
-
-/** A page of the sessions that have these terms: those with the first one, sorted, or all in order until enough are found. */
-function listSql(terms: number, few: boolean): string {
-  const others = Array.from({ length: terms }, (_, i) => i).slice(few ? 1 : 0);
-  // OFFSET 0 keeps PostgreSQL from joining: it would read every session with the term, once for each session with another.
-  const has = others.map(
-    (i) => `AND EXISTS (SELECT 1 FROM bough.terms WHERE term = $${i + 5} AND session_no = a.session_no OFFSET 0)`,
-  );
-  const from = few
-    ? `FROM (SELECT session_no FROM bough.terms WHERE term = $5 OFFSET 0) t
-        CROSS JOIN LATERAL (SELECT * FROM bough.activity WHERE session_no = t.session_no OFFSET 0) a
-        JOIN bough.sessions s ON s.no = a.session_no`
-    : fromSql;
-  return `SELECT ${columns} ${from}
-    WHERE a.active_at <= $1 AND (a.active_at < $1 OR a.id > $2) AND a.active_at < $3 ${has.join(" ")}
-    ORDER BY a.active_at DESC, a.id LIMIT $4`;
 }
 
 /** Removes the session and all that belongs to it; returns the ids of its branches. */

@@ -17,10 +17,11 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
@@ -30,6 +31,7 @@ import { Creations } from "./creation.ts";
 import type { Database } from "./database.ts";
 import { explain } from "./faults.ts";
 import { Listener } from "./listener.ts";
+import { listSessions } from "./listing.ts";
 import { LiveTexts } from "./live.ts";
 import * as log from "./log.ts";
 import { maintain } from "./maintain.ts";
@@ -107,8 +109,8 @@ export class PostgresStore implements Store {
     return this.#do((db, now) => sessions.updateSession(db, sessionId, own, expectedVersion, now));
   }
 
-  async listSessions(query: SessionQuery = {}) {
-    return this.#do((db) => sessions.listSessions(db, query));
+  async listSessions(query: StoreSessionQuery = {}) {
+    return this.#do((db) => listSessions(db, query));
   }
 
   async deleteSession(sessionId: string) {
@@ -164,8 +166,8 @@ export class PostgresStore implements Store {
     return this.#do((db) => runs.releaseRun(db, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    return this.#do((db) => runs.listRuns(db, options.sessionId));
+  async listRuns(query: RunQuery = {}) {
+    return this.#do((db) => runs.listRuns(db, query));
   }
 
   async listOpen(query: OpenQuery = {}) {

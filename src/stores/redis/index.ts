@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { BoughError } from "../../base/errors.ts";
 import { randomIds } from "../../base/ids.ts";
+import { checkOptions, optionKeys } from "../../base/options.ts";
 import type { Blobs } from "../../log/index.ts";
 import { makeClient, prefixOf, type RedisClient, type RedisSource } from "./client.ts";
 import { Connection } from "./connection.ts";
@@ -44,8 +45,17 @@ export interface RedisOptions {
   blobs?: Blobs;
 }
 
-/** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. */
-const format = 3;
+const optionNames = optionKeys<RedisOptions>({
+  clock: true,
+  prefix: true,
+  pollMs: true,
+  allowEviction: true,
+  onWarning: true,
+  blobs: true,
+});
+
+/** What this version writes; a server with a higher number is refused. 2: open branches are noted. 3: content is cut into chunks. 4: the index has spaces. */
+const format = 4;
 
 /**
  * A store on a Redis server (7.0 or newer) that many processes and hosts may share. The source is a URL or a client of the
@@ -53,6 +63,7 @@ const format = 3;
  * refused.
  */
 export async function redisStore(source: string | RedisSource, options: RedisOptions = {}): Promise<RedisStore> {
+  checkOptions("The options of redisStore", options, optionNames);
   const { clock = systemClock, prefix = prefixOf(source), pollMs = 1000, onWarning = warnProcess } = options;
   const handle = randomIds.next();
   const client = await makeClient(source);
@@ -98,8 +109,10 @@ async function checkFormat(redis: Connection, handle: string): Promise<void> {
   const key = formatKey(redis.prefix);
   const found = await redis.command<string | null>("SET", key, String(format), "NX", "GET");
   if (found === null || Number(found) === format) return;
-  if (Number(found) === 1 || Number(found) === 2) {
-    if (Number(found) === 1) await noteAllOpen(redis, new SessionIndex(redis, handle));
+  if (Number(found) >= 1 && Number(found) < format) {
+    const index = new SessionIndex(redis, handle);
+    if (Number(found) === 1) await noteAllOpen(redis, index);
+    await index.noteSpaces();
     await redis.command("SET", key, String(format));
     return;
   }

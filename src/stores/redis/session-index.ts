@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto";
 import { BoughError } from "../../base/errors.ts";
 import { searchText } from "../../base/json.ts";
+import { spaceOf } from "../../log/index.ts";
 import type { Connection, Runner } from "./connection.ts";
 import { fromFields, indexKey, toMap, unwire, wire } from "./keys.ts";
 import { reader, writer } from "./script.ts";
@@ -106,6 +107,14 @@ return {"ok"}`,
   { repeatable: true, whenFull: true },
 );
 
+// ARGV: clock, session. Its entry is from before any state, so that the next one replaces it.
+const outdateScript = writer(
+  `local entry = redis.call("HGET", root .. ":entries", ARGV[2])
+if entry then redis.call("HSET", root .. ":entries", ARGV[2], (string.gsub(entry, "^%d+", "0"))) end
+return {"ok"}`,
+  { repeatable: true },
+);
+
 export class SessionIndex {
   readonly #redis: Connection;
   /** Names this handle in its marks. */
@@ -160,6 +169,7 @@ export class SessionIndex {
     const [tick, active, claims, open, fields] = state;
     const metadata = Object.entries(fromFields("m", toMap(fields)));
     const terms = new Set(metadata.map(([key, value]) => termOf(key, searchText(value))));
+    if (spaceOf(sessionId) !== "") terms.add(spaceTermOf(spaceOf(sessionId)));
     await this.#redis.runOnIndex(putScript, [wire(sessionId), tick, active, claims, open, ...terms]);
     return true;
   }
@@ -169,6 +179,15 @@ export class SessionIndex {
     const marked = await this.catchUp();
     const claimed = await this.#redis.command<string[]>("SMEMBERS", this.key("claims"));
     return [...new Set([...marked, ...claimed.map(unwire)])];
+  }
+
+  /** For an index of an earlier format: what it shows of sessions in a space is brought up to date, its spaces included. */
+  async noteSpaces(): Promise<void> {
+    for (const sessionId of await this.known()) {
+      if (spaceOf(sessionId) === "") continue;
+      await this.#redis.runOnIndex(outdateScript, [wire(sessionId)]);
+      await this.settle(sessionId);
+    }
   }
 
   async has(sessionId: string): Promise<boolean> {
@@ -237,6 +256,13 @@ export class SessionIndex {
     this.#marks.delete(sessionId);
     await this.#redis.command("ZREM", this.key("marks"), mark.name);
   }
+}
+
+/** The term that all sessions of a space have; not one of any key. */
+export function spaceTermOf(space: string): string {
+  return createHash("sha1")
+    .update(JSON.stringify([space]))
+    .digest("hex");
 }
 
 /** What a key and its text are called in the index; a clash is harmless (SessionIndex-1). */

@@ -18,10 +18,11 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import * as checkpoints from "./checkpoints.ts";
@@ -99,7 +100,7 @@ export class ServerStore implements RedisStore {
     return this.#change(sessionId, (redis) => sessions.updateSession(redis, sessionId, patch, options.expectedVersion));
   }
 
-  async listSessions(query: SessionQuery = {}) {
+  async listSessions(query: StoreSessionQuery = {}) {
     return this.#do((redis) => listing.listSessions(redis, this.#index, query));
   }
 
@@ -150,8 +151,8 @@ export class ServerStore implements RedisStore {
     return this.#change(ref.sessionId, (redis) => runs.releaseRun(redis, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    return this.#do((redis) => listing.listRuns(redis, this.#index, options.sessionId));
+  async listRuns(query: RunQuery = {}) {
+    return this.#do((redis) => listing.listRuns(redis, this.#index, query));
   }
 
   async listOpen(query: OpenQuery = {}) {

@@ -13,7 +13,7 @@ export interface FoundBranch {
   readonly epoch: number | null;
   /** The last one given out; never goes back. */
   readonly newest_epoch: number;
-  /** Whether it is found by who looks for runs: 1 or null. */
+  /** Where it is found by who looks for runs (runs.ts, SqliteRuns-1); null if it is not. */
   readonly listed: number | null;
 }
 

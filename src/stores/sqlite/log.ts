@@ -22,7 +22,7 @@ import type { SqlValue } from "./driver.ts";
 import { corrupt, isTaken } from "./faults.ts";
 import { type BranchToAppend, findClaim, needBranch, needBranchToAppend } from "./find.ts";
 import { RememberedObjects } from "./json.ts";
-import { decideSlot, slotOf, slotUpdates } from "./runs.ts";
+import { decideSlot, listingOf, slotOf, slotUpdates } from "./runs.ts";
 
 interface EventRow {
   seq: number;
@@ -75,8 +75,9 @@ function appendNew(
   const patched = options.header ? headers.encode(mergePatch(header, options.header)) : branch.header;
   if (claim || options.release) {
     const slot = slotOf(claim, options.release);
-    const update = branch.listed || options.release ? updateWithSlot.leave : updateWithSlot.list;
-    sql.write(update, place.last, now, patched, ...slot, no);
+    const listed = options.release ? undefined : listingOf(claim, branch);
+    if (listed === undefined) sql.write(updateWithSlot.leave, place.last, now, patched, ...slot, no);
+    else sql.write(updateWithSlot.list, place.last, now, patched, ...slot, listed, no);
   } else sql.write(updateSql, place.last, now, patched, no);
   if (!branch.is_marked && options.header && isOpenHeader(options.header)) markOpen(sql, no, ref.sessionId);
   touchSession(sql, branch.session_no, now, branch.active_at);

@@ -58,8 +58,6 @@ export const migrations: readonly Migration[] = [
       header TEXT NOT NULL
     )`,
     "CREATE UNIQUE INDEX branches_by_id ON branches (session_no, id)",
-    // Where runs are looked for. A branch is listed when it is claimed and stays so afterwards, until many idle ones are
-    // (runs.ts): an index that comes and goes with each turn would cost two pages a turn.
     "CREATE INDEX branches_listed ON branches (no) WHERE listed = 1",
     // Each branch counts its own epochs, from the newest that any deleted branch had: created again under its id, it never
     // sees one a second time.
@@ -138,6 +136,16 @@ export const migrations: readonly Migration[] = [
       INSERT INTO freed (place, session_id)
         SELECT OLD.place, id FROM sessions WHERE no = OLD.session_no AND OLD.place IS NOT NULL;
     END`,
+  ],
+  [
+    // The space of a session (log/store.ts, StoreSessionQuery), for those that are in one.
+    "ALTER TABLE sessions ADD COLUMN space TEXT",
+    "UPDATE sessions SET space = substr(id, 1, 1 + instr(substr(id, 2), '~')) WHERE id GLOB '~*'",
+    "CREATE INDEX sessions_by_space ON sessions (space, active_step DESC) WHERE space IS NOT NULL",
+    // `listed` says in which step of about a minute the lease of a claim ends, or an earlier one (runs.ts).
+    "DROP INDEX branches_listed",
+    "UPDATE branches SET listed = iif(run_id IS NULL, NULL, expires_at >> 16) WHERE listed IS NOT NULL",
+    "CREATE INDEX branches_listed ON branches (listed) WHERE listed IS NOT NULL",
   ],
 ];
 

@@ -3,7 +3,7 @@
 //   SqliteSessions-1. session_metadata holds one row for each key of each session's metadata, written in the same transaction.
 
 import { type JsonObject, mergePatch, searchText } from "../../base/json.ts";
-import { checkDistinct, refuse, type SessionRecord } from "../../log/index.ts";
+import { checkDistinct, refuse, type SessionRecord, spaceOf } from "../../log/index.ts";
 import { stepSql, touchSession } from "./activity.ts";
 import { type BranchInput, eraseBranchesOf, insertBranch } from "./branches.ts";
 import { type Connection, text } from "./connection.ts";
@@ -53,12 +53,13 @@ export function createSession(sql: Connection, input: SessionInput, now: number)
   if (sql.get(byIdSql, id)) throw refuse.sessionExists(id);
   checkDistinct({ sessionId: id, branchId: branch.id }, branch.events);
   const row = sql.get<SessionRow>(
-    `INSERT INTO sessions AS s (id, created_at, active_at, active_step, version, metadata, state)
-      VALUES (?1, ?2, ?2, ${stepSql("?2")}, 1, ?3, ?4) RETURNING ${columns.replaceAll("s.", "")}`,
+    `INSERT INTO sessions AS s (id, created_at, active_at, active_step, version, metadata, state, space)
+      VALUES (?1, ?2, ?2, ${stepSql("?2")}, 1, ?3, ?4, nullif(?5, '')) RETURNING ${columns.replaceAll("s.", "")}`,
     id,
     now,
     metadata,
     state,
+    spaceOf(id),
   )!;
   const record = toRecord(row);
   writeTerms(sql, row.no, {}, record.metadata);

@@ -17,11 +17,12 @@ import {
   type NewEvent,
   type OpenQuery,
   type ReadOptions,
+  type RunQuery,
   refuse,
   type SegmentCache,
-  type SessionQuery,
   type Store,
   type StoreProblem,
+  type StoreSessionQuery,
 } from "../../log/index.ts";
 import * as branches from "./branches.ts";
 import { nextTurn, whenFree } from "./busy.ts";
@@ -118,7 +119,7 @@ export class SqliteStore implements Store {
     return this.#write((sql, now) => sessions.updateSession(sql, sessionId, own, expectedVersion, now));
   }
 
-  async listSessions(query: SessionQuery = {}) {
+  async listSessions(query: StoreSessionQuery = {}) {
     return this.#read((sql) => listSessions(sql, query));
   }
 
@@ -172,14 +173,12 @@ export class SqliteStore implements Store {
     return this.#write((sql) => runs.releaseRun(sql, ref, epoch));
   }
 
-  async listRuns(options: { sessionId?: string } = {}) {
-    const { sessionId } = options;
-    const found = await this.#read((sql) => ({
-      claims: runs.listRuns(sql, sessionId),
-      manyIdle: sessionId === undefined && runs.hasManyIdle(sql),
-    }));
+  async listRuns(query: RunQuery = {}) {
+    const found = await this.#read((sql) => runs.listRuns(sql, query));
     // Nothing waits for it, and the next listing tries again.
-    if (found.manyIdle) void this.#write(runs.dropIdle).catch(() => {});
+    if (runs.hasManyMisplaced(found)) {
+      void this.#write((sql) => runs.relist(sql, found.misplaced)).catch(() => {});
+    }
     return found.claims;
   }
 

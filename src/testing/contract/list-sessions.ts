@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { SessionQuery, Store } from "../../log/store.ts";
+import type { Store, StoreSessionQuery } from "../../log/store.ts";
 import { listAllSessions, listPages } from "../check-log.ts";
 import { putBytes } from "../content.ts";
 import { type Contract, claimSlot, contentOf, facts, givenFork, givenSession, range, refused } from "./kit.ts";
@@ -127,6 +127,33 @@ export function listSessionsCases(contract: Contract): void {
     });
   });
 
+  describe("listSessions of a space", () => {
+    contract.test("spaces see their own sessions, and nobody's else", async ({ store, clock }) => {
+      const ids = ["a1", "~x~1", "~x~~2", "~xy~1", "~x/y~1", "~", "~x", "x~y~z", "~~1", "a2"];
+      for (const id of ids) {
+        clock.advance(1);
+        await givenSession(store, { id, metadata: { kind: id.endsWith("1") ? "one" : "other" } });
+      }
+      const all = ids.toReversed();
+      expect(await idsOf(store, {})).toEqual(all);
+      expect(await idsOf(store, { space: "" })).toEqual(["a2", "x~y~z", "a1"]);
+      expect(await idsOf(store, { space: "~x~" })).toEqual(["~x~~2", "~x~1"]);
+      expect(await idsOf(store, { space: "~xy~" })).toEqual(["~xy~1"]);
+      expect(await idsOf(store, { space: "~x/y~" })).toEqual(["~x/y~1"]);
+      expect(await idsOf(store, { space: "~" })).toEqual(["~x", "~"]);
+      expect(await idsOf(store, { space: "~~" })).toEqual(["~~1"]);
+      expect(await idsOf(store, { space: "~nobody~" })).toEqual([]);
+      expect(await idsOf(store, { space: "~x~", metadata: { kind: "one" } })).toEqual(["~x~1"]);
+      expect(await idsOf(store, { space: "", metadata: { kind: "one" } })).toEqual(["a1"]);
+      expect(await pagesOf(store, { space: "", limit: 1 })).toEqual([["a2"], ["x~y~z"], ["a1"]]);
+      expect(await pagesOf(store, { space: "~x~", limit: 1 })).toEqual([["~x~~2"], ["~x~1"]]);
+      await store.append({ sessionId: "~x~1", branchId: "main" }, facts("e", 1));
+      expect(await idsOf(store, { space: "~x~" })).toEqual(["~x~1", "~x~~2"]);
+      await store.deleteSession("~x~1");
+      expect(await idsOf(store, { space: "~x~" })).toEqual(["~x~~2"]);
+    });
+  });
+
   describe("listSessions by metadata", () => {
     contract.test("every key must be there with exactly the value", async ({ store, clock }) => {
       const all = [{ user: "u", kind: "x" }, { user: "u", kind: "y" }, { user: "v", kind: "x" }, { kind: "x" }];
@@ -218,13 +245,13 @@ export function listSessionsCases(contract: Contract): void {
   });
 }
 
-async function idsOf(store: Store, query?: SessionQuery): Promise<string[]> {
+async function idsOf(store: Store, query?: StoreSessionQuery): Promise<string[]> {
   if (query === undefined) return (await listAllSessions(store)).map((session) => session.id);
   return (await store.listSessions(query)).sessions.map((session) => session.id);
 }
 
 /** The ids of every page; an empty last page doesn't count, since a cursor only says that there may be more. */
-async function pagesOf(store: Store, query: SessionQuery): Promise<string[][]> {
+async function pagesOf(store: Store, query: StoreSessionQuery): Promise<string[][]> {
   const pages = await listPages(store, query);
   return pages.filter((page) => page.length > 0).map((page) => page.map((session) => session.id));
 }

@@ -226,6 +226,30 @@ export function runSlotCases(contract: Contract): void {
       await store.releaseRun(one, { epoch: claims[1]!.epoch });
       expect(await store.listRuns()).toEqual([renewed, claims[2]]);
     });
+
+    contract.test("endsBefore selects the claims whose lease ends before it", async ({ store, clock }) => {
+      const refs: BranchRef[] = [];
+      const claims: RunClaim[] = [];
+      for (const [i, id] of ["one", "two", "three"].entries()) {
+        refs.push(await givenSession(store, { id }));
+        claims.push(await claimSlot(store, refs[i]!, { runId: "r", owner: "o", leaseMs: 10 ** (i + 3) }));
+        clock.advance(1);
+      }
+      const [soon, later, last] = claims as [RunClaim, RunClaim, RunClaim];
+      const endingBefore = (endsBefore: number) => store.listRuns({ endsBefore });
+      expect(await endingBefore(soon.expiresAt)).toEqual([]);
+      expect(await endingBefore(soon.expiresAt + 1)).toEqual([soon]);
+      expect(await endingBefore(last.expiresAt)).toEqual([soon, later]);
+      expect(await endingBefore(last.expiresAt + 0.5)).toEqual(claims);
+      expect(await store.listRuns({ sessionId: "two", endsBefore: last.expiresAt })).toEqual([later]);
+      expect(await store.listRuns({ sessionId: "three", endsBefore: last.expiresAt })).toEqual([]);
+      const asleep = await store.renewRun(refs[0]!, { epoch: soon.epoch, leaseMs: 10 ** 9 });
+      expect(await endingBefore(last.expiresAt)).toEqual([later]);
+      const awake = await store.renewRun(refs[2]!, { epoch: last.epoch, leaseMs: 1 });
+      expect(await endingBefore(later.expiresAt)).toEqual([awake]);
+      await store.releaseRun(refs[1]!, { epoch: later.epoch });
+      expect(await endingBefore(asleep.expiresAt + 1)).toEqual([asleep, awake]);
+    });
   });
 }
 

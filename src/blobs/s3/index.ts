@@ -1,0 +1,1 @@
+export { type S3Credentials, type S3Options, s3Blobs } from "./blobs.ts";
