@@ -9,7 +9,7 @@ export {
   type ContextSchema,
   createAgent,
   type EventOf,
-  type Handoff,
+  type HandoffOptions,
   type Handoffs,
   type HandoffTarget,
   type IfActive,

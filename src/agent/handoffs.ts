@@ -11,7 +11,7 @@ import { handoffTool } from "../runs/handoffs.ts";
 import type { AgentSettings, KeptTurn, RunConfig, RunOptions, RunPlan } from "../runs/index.ts";
 import type { SpawnableAgent, ToolSet } from "../tools/index.ts";
 import {
-  type Handoff,
+  type HandoffOptions,
   type Handoffs,
   type HandoffTarget,
   notAnAgent,
@@ -26,7 +26,12 @@ export interface HandoffFinder {
 }
 
 const anything: OptionCheck = { fits: () => true, wanted: "" };
-const handoffTable = optionTable<Handoff>({ agent: anything, description: text, stay: flag, permission: anything });
+const handoffTable = optionTable<HandoffOptions>({
+  agent: anything,
+  description: text,
+  stay: flag,
+  permission: anything,
+});
 
 /** Refuses handoffs that could not be made. */
 export function checkHandoffs(handoffs: Handoffs = {}, startable: HandoffFinder["startable"]): void {
@@ -42,11 +47,11 @@ export function checkHandoffs(handoffs: Handoffs = {}, startable: HandoffFinder[
   }
 }
 
-function readHandoff(given: HandoffTarget | Handoff, startable: HandoffFinder["startable"]): Handoff {
+function readHandoff(given: HandoffTarget | HandoffOptions, startable: HandoffFinder["startable"]): HandoffOptions {
   if (typeof given !== "object" || given === null || startable(given)) return { agent: given as HandoffTarget };
   if (!("agent" in given)) throw notAnAgent();
   checkOptions("A handoff", given, handoffTable);
-  return given as Handoff;
+  return given as HandoffOptions;
 }
 
 /** The tools of an agent's handoffs. */
@@ -112,7 +117,7 @@ export async function handedAgents(
   return found;
 }
 
-function targetOf({ agent }: Handoff): SpawnableAgent {
+function targetOf({ agent }: HandoffOptions): SpawnableAgent {
   return typeof agent === "function" ? (agent as () => SpawnableAgent)() : agent;
 }
 

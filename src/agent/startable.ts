@@ -65,7 +65,7 @@ export interface Startable {
 export type HandoffTarget = SpawnableAgent | (() => SpawnableAgent);
 
 /** How a turn is handed over. */
-export interface Handoff {
+export interface HandoffOptions {
   readonly agent: HandoffTarget;
   /** What the model reads about the tool (default: its name). */
   readonly description?: string;
@@ -76,7 +76,7 @@ export interface Handoff {
 }
 
 /** Agents that a turn can be handed over to, by name. */
-export type Handoffs = Readonly<Record<string, HandoffTarget | Handoff>>;
+export type Handoffs = Readonly<Record<string, HandoffTarget | HandoffOptions>>;
 
 /** A store of its own would be ignored, which is nothing to guess about. */
 export function refuseStore({ hasStore, name, id }: Pick<Startable, "hasStore" | "name" | "id">): void {
