@@ -77,6 +77,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
     while (isWoken || (!isCode && isAnswered(result))) {
       const again = await beginOrResume({ ...request, input: undefined, isCode }).catch(unlessTaken);
       if (!again) break;
+      emitter.enterTurn(again.held.turnId, again.plan.stamp);
       ({ result, isWoken } = await work(execution, again, emitter));
     }
     isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
@@ -114,7 +115,7 @@ interface Worked {
   readonly result: RunResult;
   /** Whether the run's signal was handed out to code that may still wait for it. */
   readonly isAwaited: boolean;
-  /** It fell asleep, and something had happened by then. */
+  /** It fell asleep, and something had happened by then; or it was closed to begin the next turn. */
   readonly isWoken: boolean;
 }
 
@@ -184,7 +185,7 @@ async function workAs(
     if (!result) return { turn, isAwaited };
     if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
-    return { result, isAwaited, isWoken: turn.isWoken };
+    return { result, isAwaited, isWoken: turn.isWoken || turn.isFollowed };
   } finally {
     turn.isOver = true;
     letGo();

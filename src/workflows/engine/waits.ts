@@ -12,7 +12,7 @@ import type { FlowScope } from "./scope.ts";
 import { askFor, notAnswered, type StepOutcome } from "./steps.ts";
 import { checkValue, ownValue } from "./values.ts";
 
-/** The question and its answer are the step's record: the same question gets the same answer (Execution-4). */
+/** The question and its answer are the step's record: the same question gets the same answer (FlowExecution-4). */
 export function ask(execution: Execution, key: string, name: string, options: AskOptions): Promise<JsonObject> {
   const { kind = "permission", timeoutMs } = options;
   const request = requestOf(kind, name, key, options.request);
@@ -50,7 +50,10 @@ export function waitForSignal(
   const fits = async (signal: Signal): Promise<StepOutcome | undefined> => {
     if (refused.has(signal.id)) return undefined;
     const checked = await checkValue(schema, structuredClone(signal.payload));
-    if ("value" in checked) return { value: checked.value, more: { signalId: signal.id } };
+    if ("value" in checked) {
+      const isOurs = execution.records.reserve(signal.id);
+      return isOurs ? { value: checked.value, more: { signalId: signal.id } } : undefined;
+    }
     refused.add(signal.id);
     const message = `The signal "${name}" does not fit what the step "${key}" waits for: ${checked.problem}.`;
     execution.turn.emitter.live({ type: "error-report", source: "run", error: { message, code: "invalid_argument" } });
