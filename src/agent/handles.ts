@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { anything, checkOptions, type OptionCheck, object, optionTable, text, whole } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, OwnEventTable } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
@@ -29,6 +29,7 @@ import { readBranch } from "../sessions/branches.ts";
 import { type Context, readScope } from "../sessions/context.ts";
 import type { Checkpoint, EventQuery, Scope, Sessions } from "../sessions/index.ts";
 import { mainBranch } from "../sessions/session.ts";
+import type { Signal } from "../sessions/signals.ts";
 import { checkedBySchema } from "../tools/index.ts";
 import {
   type BranchHandle,
@@ -65,6 +66,7 @@ export interface HandleHost extends Sessions {
   run(input?: RunInput, options?: RunOptions): Run;
   submit(input: RunInput | undefined, options: InputOptions): Promise<Submitted>;
   respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
+  signal(scope: Scope, signal: Signal, options?: RunOptions): Promise<Run | undefined>;
   interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
   contextUsage(scope: Scope): Promise<ContextUsage>;
   cancelTask(scope: Scope, taskId: string): Promise<void>;
@@ -269,6 +271,12 @@ export class LocalBranch implements BranchHandle {
     const run = await this.#agent.respond(this.scope, interactionId, answer as JsonObject, { questions: "park" });
     const runId = run && (await takenUp(run));
     return { interactionId, ...(runId !== undefined && { runId }) };
+  }
+
+  async signal(name: string, payload?: Json, { id = this.#context.ids.next() }: { readonly id?: string } = {}) {
+    const run = await this.#agent.signal(this.scope, { name, id, ...(payload !== undefined && { payload }) });
+    const runId = run && (await takenUp(run));
+    return { signalId: id, ...(runId !== undefined && { runId }) };
   }
 
   #checkpoints(): CheckpointHandle {

@@ -1,7 +1,7 @@
 // The handle of a branch over HTTP.
 
 import type { Clock } from "../base/clock.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { checkOptions } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
 import type {
@@ -41,6 +41,7 @@ import type {
   MessagesBody,
   ResponseAnswer,
   RunBody,
+  SignalAnswer,
   StateBody,
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
@@ -233,6 +234,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   respond(interaction: string | Interaction, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer> {
     const interactionId = typeof interaction === "string" ? interaction : interaction.id;
     return this.#http.json("POST", `${this.#ofAgent}/responses`, { body: { interactionId, answer } });
+  }
+
+  /** Tells an execution of a workflow something by name; the same id counts once. */
+  signal(
+    name: string,
+    payload?: Json,
+    { id = this.#context.newId() }: { readonly id?: string } = {},
+  ): Promise<SignalAnswer> {
+    const body = { name, id, ...(payload !== undefined && { payload }) };
+    return this.#http.json("POST", `${this.#ofAgent}/signals`, { body });
   }
 
   /** Questions of the branch that wait for an answer, oldest first. */

@@ -7,7 +7,7 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
-import type { GraphBindings } from "../workflows/index.ts";
+import type { GraphBindings, Workflow } from "../workflows/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
@@ -125,10 +125,10 @@ export type ResolveAgent = (
 export interface ServerOptions {
   /**
    * Agents by id. Options become one agent per tenant, on the server's store. An existing `Agent` keeps its own
-   * store, so that must be the server's store, and tenants can't share the agent.
+   * store, so that must be the server's store, and tenants can't share the agent. A workflow becomes one runner per tenant.
    */
-  // biome-ignore lint/suspicious/noExplicitAny: agents with events of every program
-  readonly agents?: Readonly<Record<string, Agent<unknown, any> | AgentOptions>>;
+  // biome-ignore lint/suspicious/noExplicitAny: agents with events of every program, workflows of every input
+  readonly agents?: Readonly<Record<string, Agent<unknown, any> | AgentOptions | Workflow<any, any>>>;
   /**
    * Finds agents that are not in `agents`. It is called before stored definitions are looked up, so an id that it resolves can't be stored.
    * Each tenant has its own agents.

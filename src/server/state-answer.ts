@@ -1,6 +1,6 @@
 // The state of a branch as a response: as many of its newest messages as fit, and where to read the rest.
 
-import { branchInfoBody, type Moment } from "../sessions/bodies.ts";
+import { branchInfoBody, type Moment, progressOf } from "../sessions/bodies.ts";
 import { type CheckpointBody, openTaskBody, queuedInputBody } from "../wire/index.ts";
 import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
 
@@ -23,6 +23,9 @@ export async function stateAnswer(
     activeRun: active,
     before: shown.before,
   };
-  const openTurn = turn && `{"id":${JSON.stringify(turn.id)},"startedAt":${turn.startedAt},"messages":[${shown.open}]}`;
+  const more = turn ? JSON.stringify(progressOf(turn)).slice(1, -1) : "";
+  const rest = more === "" ? "" : `,${more}`;
+  const openTurn =
+    turn && `{"id":${JSON.stringify(turn.id)},"startedAt":${turn.startedAt},"messages":[${shown.open}]${rest}}`;
   return jsonAnswer({ messages: shown.closed, ...(openTurn !== undefined && { openTurn }) }, head);
 }

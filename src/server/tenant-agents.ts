@@ -17,6 +17,7 @@ import { BoughError } from "../base/errors.ts";
 import type { Context } from "../sessions/context.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
+import { isWorkflow, type Workflow, WorkflowRunner } from "../workflows/index.ts";
 import { checkResolved } from "./check-options.ts";
 import {
   agentExists,
@@ -92,7 +93,7 @@ export class TenantAgents {
     if (built && built.from === from) return this.#touch(built);
     this.#retire(agentId, retirementMs);
     if (definition) {
-      const build = await this.#builder(definition);
+      const build = this.#builder(definition);
       return this.#keep(agentId, definition.version, build);
     }
     if (defaultAgent) return this.#keep(agentId, "default", () => this.#build({ ...defaultAgent, id: agentId }));
@@ -213,7 +214,11 @@ export class TenantAgents {
   #fromCode(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     const isOurs = !(given instanceof Agent);
-    return this.#keep(agentId, "code", () => (isOurs ? this.#build({ ...given, id: agentId }) : given), { isOurs });
+    const build = () => {
+      if (given instanceof Agent) return given;
+      return isWorkflow(given) ? this.#runner(given, agentId) : this.#build({ ...given, id: agentId });
+    };
+    return this.#keep(agentId, "code", build, { isOurs });
   }
 
   /** The result of `resolveAgent` for an id; undefined if it declines (TenantAgents-2). */
@@ -290,13 +295,16 @@ export class TenantAgents {
   }
 
   /** Makes a stored definition ready to be built. */
-  async #builder(definition: Definition): Promise<() => Agent> {
+  #builder(definition: Definition): () => Agent {
     const { id, graph: json } = definition;
     if (!json) return () => this.#build(this.#stored(definition));
-    const { definitions, context, tenant, events = [] } = this.#options;
-    const graph = await definitions.graph(json);
-    const { WorkflowRunner } = await import("../workflows/index.ts");
-    return () => new WorkflowRunner(graph, { ...this.#shared(), id, tenant, events }, context);
+    const graph = this.#options.definitions.graph(json);
+    return () => this.#runner(graph, id);
+  }
+
+  #runner(workflow: Workflow, id: string): Agent {
+    const { context, events = [], tenant } = this.#options;
+    return new WorkflowRunner(workflow, { ...this.#shared(), id, tenant, events }, context);
   }
 
   #stored({ id, name, config }: Definition): AgentOptions {
@@ -400,6 +408,8 @@ function withoutClosing(tools: NonNullable<AgentOptions["tools"]>): NonNullable<
   });
 }
 
-function codeSummary(id: string, { name }: { readonly name?: string | undefined }): AgentSummary {
-  return { id, source: "code", ...(name !== undefined && { name }) };
+function codeSummary(id: string, given: object): AgentSummary {
+  const { name } = given as { readonly name?: string };
+  const kind = (isWorkflow(given) || given instanceof WorkflowRunner) && { kind: "workflow" as const };
+  return { id, source: "code", ...(name !== undefined && { name }), ...kind };
 }

@@ -160,6 +160,14 @@ export function messagesBody(messages: readonly Message[], last: number): Messag
 }
 
 /** The branch at one moment, with the newest `last` messages of its closed turns. */
+/** How far an execution is, and whether it sleeps. */
+export function progressOf({
+  steps,
+  asleep,
+}: NonNullable<Branch["uncommittedTurn"]>): Pick<NonNullable<StateBody["openTurn"]>, "steps" | "asleep"> {
+  return { ...(steps && { steps }), ...(asleep && { asleep }) };
+}
+
 export function stateBody({ branch, active }: Moment, last: number): StateBody {
   const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
   const { messages, before } = messagesBody(branch.messages, last);
@@ -168,7 +176,7 @@ export function stateBody({ branch, active }: Moment, last: number): StateBody {
     branch: branchInfoBody(branch),
     messages,
     ...(before !== undefined && { before }),
-    ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages } }),
+    ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages, ...progressOf(turn) } }),
     interactions,
     queue: queue.map(queuedInputBody),
     tasks: tasks.map(openTaskBody),

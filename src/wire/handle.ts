@@ -3,7 +3,7 @@
 // browser: a function written against a handle needs neither Node nor a server.
 
 import type { BoughError } from "../base/errors.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type {
   BoughEvent,
   Fact,
@@ -36,6 +36,7 @@ import type {
   PermissionBody,
   ResponseAnswer,
   SessionBody,
+  SignalAnswer,
   StateBody,
 } from "./types.ts";
 
@@ -312,6 +313,8 @@ export interface BranchHandle<Event = BoughEvent> {
     answer: InteractionAnswer<Kind>,
   ): Promise<ResponseAnswer>;
   respond(interactionId: string, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer>;
+  /** Tells an execution of a workflow something by name; the same id counts once. */
+  signal(name: string, payload?: Json, options?: { readonly id?: string }): Promise<SignalAnswer>;
   readonly checkpoints: CheckpointHandle<Event>;
   readonly content: ContentHandle;
 }

@@ -267,6 +267,12 @@ export const routes = {
     takesHidden: true,
     body: bodies.respond,
   }),
+  signal: route("POST", `${scope}/signals`, {
+    summary: "Tells an execution of a workflow something by name; a step waits for it, or will.",
+    scope: "run",
+    status: 202,
+    body: bodies.signal,
+  }),
   state: route("GET", `${scope}/state`, {
     summary: "A consistent view of messages, cursor, interactions and active run.",
     query: queries.state,

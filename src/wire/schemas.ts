@@ -228,6 +228,11 @@ export const bodies = {
   input: v.strictObject(inputFields),
   interrupt: v.strictObject(interruptFields),
   respond: v.strictObject(responseFields),
+  signal: v.strictObject({
+    name: v.pipe(text(256), v.minLength(1)),
+    payload: v.optional(v.any()),
+    id: v.optional(idSchema),
+  }),
   createAgent: v.strictObject({
     agentId: v.optional(idSchema),
     name: v.optional(text(1024)),
@@ -299,6 +304,7 @@ export type ForkBody = v.InferOutput<typeof bodies.fork>;
 export type InputBody = v.InferOutput<typeof bodies.input>;
 export type EditInputBody = v.InferOutput<typeof bodies.editInput>;
 export type InterruptBody = v.InferOutput<typeof bodies.interrupt>;
+export type SignalBody = v.InferOutput<typeof bodies.signal>;
 export type ResponseBody = v.InferOutput<typeof bodies.respond>;
 export type EventsQuery = v.InferOutput<typeof queries.events>;
 export type AuditQuery = v.InferOutput<typeof queries.audit>;

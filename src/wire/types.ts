@@ -125,6 +125,24 @@ export interface InteractionListBody {
   readonly cursor?: string;
 }
 
+/** A step of a workflow, without its output. */
+export interface StepBody {
+  readonly key: string;
+  readonly kind: "step" | "agent" | "sleep" | "ask" | "wait" | "flow";
+  readonly status: "started" | "returned" | "failed" | "skipped";
+  /** The position and time of its newest fact. */
+  readonly seq: number;
+  readonly at: number;
+  readonly until?: number;
+  readonly tries?: number;
+  readonly ms?: number;
+  readonly error?: JsonObject;
+  readonly why?: string;
+  /** Where its agent worked. */
+  readonly child?: JsonObject;
+  readonly usage?: JsonObject;
+}
+
 /** A branch at one position. Events after `seq` are not included. */
 export interface StateBody {
   readonly seq: number;
@@ -134,7 +152,15 @@ export interface StateBody {
   /** If there are earlier messages: pass this as `before` of the messages route to read them. */
   readonly before?: string;
   /** The open turn, with its messages so far. */
-  readonly openTurn?: { readonly id: string; readonly startedAt: number; readonly messages: readonly Message[] };
+  readonly openTurn?: {
+    readonly id: string;
+    readonly startedAt: number;
+    readonly messages: readonly Message[];
+    /** The steps of a workflow, without their outputs, in the order in which they began or returned. */
+    readonly steps?: readonly StepBody[];
+    /** Present while it sleeps: until a time, or until something is written on the branch. */
+    readonly asleep?: { readonly until?: number };
+  };
   readonly interactions: readonly InteractionBody[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInputBody[];
@@ -167,6 +193,13 @@ export interface InterruptAnswer {
 export interface ResponseAnswer {
   readonly interactionId: string;
   /** The run that the answer resumed, if none was waiting. */
+  readonly runId?: string;
+}
+
+/** What became of a signal to an execution. */
+export interface SignalAnswer {
+  readonly signalId: string;
+  /** The run that the signal resumed, if none was waiting. */
   readonly runId?: string;
 }
 

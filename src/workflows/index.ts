@@ -48,4 +48,4 @@ export {
   type WorkflowRunnerOptions,
 } from "./runner.ts";
 export { executionSteps } from "./steps.ts";
-export { workflow } from "./workflow.ts";
+export { isWorkflow, workflow } from "./workflow.ts";

@@ -121,9 +121,9 @@ export class WorkflowRunner extends Agent {
     const stamp = { ...stampFor(this.workflow, id), ...(!isText && { input: "json" as const }) };
     const message = isText ? input : encode(this.workflow, input);
     const metadata = { ...asked.metadata, workflow: { ...stamp } as unknown as JsonObject };
-    const opening = { turnId: this.#context.ids.next(), check: isElsewhere ? refuseOpen : refuseUsed(id) };
-    const place = isElsewhere ? {} : { place: this.#newPlace(id) };
-    return startableOf(this)!.launcher.launch(message, { ...asked, metadata }, { opening, ...place });
+    if (isElsewhere) return super.run(message, { ...asked, metadata });
+    const opening = { turnId: this.#context.ids.next(), check: refuseUsed(id) };
+    return startableOf(this)!.launcher.launch(message, { ...asked, metadata }, { opening, place: this.#newPlace(id) });
   }
 
   /** The branch of an execution that has a session of its own. */
@@ -209,10 +209,4 @@ function refuseUsed(executionId: string) {
     const how = open ? "is open: run() without an input goes on with it" : "has ended";
     throw new BoughError("session_exists", `The execution "${executionId}" ${how}.`, { data: { executionId } });
   };
-}
-
-function refuseOpen({ open }: BranchView): void {
-  if (!open) return;
-  const sentence = "The branch has an open turn; run() without an input goes on with it, interrupt() ends it.";
-  throw new BoughError("turn_open", sentence, { data: { turnId: open.id } });
 }

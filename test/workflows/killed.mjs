@@ -20,7 +20,7 @@ const flow = workflow("killed", { conversation: "perNode" }, async (flow, input)
     effect: "once",
     reconcile: ({ stepId, key }) => (wasDone(stepId) ? { output: key } : "not-executed"),
   });
-  const items = await flow.map("items", input, (item) => flow.step("one", ({ stepId }) => done(stepId)), {
+  const items = await flow.map("items", input, () => flow.step("one", ({ stepId }) => done(stepId)), {
     key: String,
     parallel: 2,
   });

@@ -131,6 +131,7 @@ async function beginWith(request: OpenRequest, given: readonly InputMessage[]): 
   return (view) => {
     opening?.check(view);
     if (request.takes === "free") refuseBusy(ref, view);
+    if (request.isCode) refuseOpen(ref, view);
     if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
     const state = bagOf(request, view, plan);
     if (!rewrite) return { ...begin(request, view, { plan, state, messages: input }), spent };
@@ -161,6 +162,13 @@ function taker(request: OpenRequest): Decide {
     const opening = draftTaking(context, inputs, turn);
     return { opening, plan, asked, state: made.state, ...(made.refusal && { refusal: made.refusal }) };
   };
+}
+
+/** An execution that sleeps or waits is no turn that was left behind: another input does not end it. */
+function refuseOpen(ref: BranchRef, { open, seq }: BranchView): void {
+  if (!open) return;
+  const sentence = `Branch "${ref.branchId}" has an open turn; a run without an input goes on with it, an interruption ends it.`;
+  throw new BoughError("turn_open", sentence, { data: { ...ref, seq, turnId: open.id } });
 }
 
 /** An input that is to wait its turn begins none before those that wait, or while a turn is open. */

@@ -4,7 +4,15 @@ import { askerOf, findRoot } from "../../runs/index.ts";
 import { momentOf, runsBody } from "../../sessions/bodies.ts";
 import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
-import type { InputBody, InterruptBody, ResponseAnswer, ResponseBody, RunBody } from "../../wire/index.ts";
+import type {
+  InputBody,
+  InterruptBody,
+  ResponseAnswer,
+  ResponseBody,
+  RunBody,
+  SignalAnswer,
+  SignalBody,
+} from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
 import type { Exchange } from "../exchange.ts";
 import { listAnswer, type PageQuery } from "../pages.ts";
@@ -41,6 +49,7 @@ export const runHandlers = {
     submit(exchange, exchange.identity, exchange.body as InputBody, exchange.idempotencyKey),
   interrupt: (exchange: Exchange) => interrupt(exchange, exchange.body as InterruptBody),
   respond: (exchange: Exchange) => respond(exchange, exchange.identity, exchange.body as ResponseBody),
+  signal: (exchange: Exchange) => signal(exchange, exchange.identity, exchange.body as SignalBody),
   async state(exchange: Exchange) {
     await exchange.agent();
     const { last = 200 } = exchange.query as { last?: number };
@@ -82,6 +91,20 @@ export async function respond(
   const run = await agent.respond(ref, interactionId, answer, { ...by, clientGraceMs });
   const runId = run && (await tenant.submissions.takenUp(root, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
+}
+
+async function signal(exchange: Exchange, identity: Identity, body: SignalBody): Promise<SignalAnswer> {
+  const asked = await exchange.agent();
+  const { ref, tenant } = exchange;
+  const root = await findRoot(tenant.context, ref);
+  const { uncommittedTurn } = await readBranch(tenant.context, root);
+  const rootId = parentOf(uncommittedTurn?.metadata)?.rootId ?? uncommittedTurn?.runs.at(-1)?.agentId;
+  const agent = await agentOf(tenant, rootId, asked);
+  const signalId = body.id ?? exchange.idempotencyKey ?? tenant.context.ids.next();
+  const by = identity.user === undefined ? {} : { by: identity.user };
+  const run = await agent.signal(ref, { ...body, id: signalId, ...by }, { clientGraceMs });
+  const runId = run && (await tenant.submissions.takenUp(root, run));
+  return { signalId, ...(runId !== undefined && { runId }) };
 }
 
 const answerScopes = ["approve", "run"] as const;
