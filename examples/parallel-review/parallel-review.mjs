@@ -9,16 +9,21 @@ import { aboutModel, modelFor } from "../model.mjs";
 console.log(aboutModel);
 
 /** An agent without a store: it works in the store of the workflow. */
-const reviewer = (name, instructions, says) =>
-  createAgent({ name, instructions, model: modelFor(() => says) });
+const reviewer = (name, instructions, says) => createAgent({ name, instructions, model: modelFor(() => says) });
 let rounds = 0;
 
 const review = graph("review", {
   input: z.object({ text: z.string() }),
   conversation: "forkPerNode",
   nodes: {
-    style: { agent: reviewer("stylist", "Judge the style in one sentence.", "Short and clear."), prompt: "Read: {{input.text}}" },
-    law: { agent: reviewer("lawyer", "Judge the legal risk in one sentence.", "It promises too much."), prompt: "Read: {{input.text}}" },
+    style: {
+      agent: reviewer("stylist", "Judge the style in one sentence.", "Short and clear."),
+      prompt: "Read: {{input.text}}",
+    },
+    law: {
+      agent: reviewer("lawyer", "Judge the legal risk in one sentence.", "It promises too much."),
+      prompt: "Read: {{input.text}}",
+    },
     editor: {
       agent: createAgent({
         name: "editor",
@@ -42,7 +47,8 @@ const review = graph("review", {
 const runner = createWorkflow(review);
 const run = runner.run({ text: "Our oaks live for ever." }, { executionId: "case-7" });
 for await (const event of run) {
-  if (event.type === "edge-take") console.log(`  ${event.from} -> ${event.to}${event.condition ? ` (${event.condition})` : ""}`);
+  if (event.type === "edge-take")
+    console.log(`  ${event.from} -> ${event.to}${event.condition ? ` (${event.condition})` : ""}`);
   if (event.type === "step.returned") console.log(`${event.key} is recorded at ${event.seq}`);
 }
 console.log("Result:", (await run.result).output);

@@ -15,8 +15,16 @@ const desk = (prompt) => {
 };
 const agents = {
   desk: createAgent({ name: "desk", model: modelFor(desk), instructions: "Hand every question over." }),
-  billing: createAgent({ name: "billing", model: modelFor(() => "Your refund is on its way."), instructions: "Answer about money." }),
-  tech: createAgent({ name: "tech", model: modelFor(() => "Turn it off and on again."), instructions: "Answer about machines." }),
+  billing: createAgent({
+    name: "billing",
+    model: modelFor(() => "Your refund is on its way."),
+    instructions: "Answer about money.",
+  }),
+  tech: createAgent({
+    name: "tech",
+    model: modelFor(() => "Turn it off and on again."),
+    instructions: "Answer about machines.",
+  }),
 };
 
 const definition = {

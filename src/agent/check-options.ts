@@ -141,6 +141,7 @@ const agentTable = optionTable<AgentOptions>({
   promptCaching: flag,
   compaction: agentCompaction,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: { fits: (value) => typeof value === "boolean" || isObject(value), wanted: "true, false or an object" },
   leaseMs: anything,

@@ -59,7 +59,8 @@ function limiterOf(options: AgentOptions, { iterations: max }: Limits): Middlewa
 
 function tracingOf({ telemetry = true }: AgentOptions, clock: Clock): Tracing | undefined {
   if (telemetry === false) return undefined;
-  return new Tracing({ recordContent: telemetry !== true && telemetry.recordContent, clock });
+  const { recordContent = false, tracer } = telemetry === true ? {} : telemetry;
+  return new Tracing({ recordContent, ...(tracer && { tracer }), clock });
 }
 
 /** An agent that is ready to run. */

@@ -29,7 +29,7 @@ import { ChangeSubscription, type ChangesOptions } from "./changes.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
-import type { AuditRequest, BranchScope, BranchScopeObject } from "./requests.ts";
+import type { AuditRequest, BranchScope, BranchScopeObject, SessionsRequest } from "./requests.ts";
 import { RemoteSession } from "./session.ts";
 import { sseTransport } from "./sse.ts";
 import { findUploader } from "./upload.ts";
@@ -143,17 +143,20 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Returns the session; `session_not_found` if there is none. */
-  getSession(sessionId: string): Promise<SessionBody> {
-    return this.#http.json("GET", path`/sessions/${sessionId}`);
+  getSession(sessionId: string, { include }: Pick<SessionsRequest, "include"> = {}): Promise<SessionBody> {
+    return this.#http.json("GET", path`/sessions/${sessionId}`, { query: { include: include?.join() } });
   }
 
-  /** A page of sessions, most recently active first, optionally filtered by metadata. */
-  listSessions(
-    query: { limit?: number; cursor?: string; metadata?: Readonly<Record<string, string>> } = {},
-  ): Promise<SessionListBody> {
-    const { metadata, ...page } = query;
-    if (!metadata) return this.#http.json("GET", "/sessions", { query: page });
-    return this.#http.json("POST", "/sessions/search", { body: query, isRepeatable: true });
+  /**
+   * A page of sessions, most recently active first, optionally filtered by metadata or by words in their titles. `include` says what
+   * is told beside their own data: `title`, `marks`, `branches` (their number), `usage`.
+   */
+  listSessions(request: SessionsRequest = {}): Promise<SessionListBody> {
+    const { metadata, title, include, ...page } = request;
+    if (!metadata && title === undefined) {
+      return this.#http.json("GET", "/sessions", { query: { ...page, include: include?.join() } });
+    }
+    return this.#http.json("POST", "/sessions/search", { body: request, isRepeatable: true });
   }
 
   /** A page of open questions of all sessions; `branch(question).respond(question, …)` answers one. */
@@ -203,7 +206,7 @@ export class Client<Event = BoughEvent> {
   /** One page of the session's branches, oldest first (default 50, at most 1,000). */
   branchPage(
     sessionId: string,
-    query: { limit?: number; cursor?: string; visibility?: "shown" | "all" } = {},
+    query: { limit?: number; cursor?: string; visibility?: "shown" | "all"; changedSince?: number } = {},
   ): Promise<BranchListBody> {
     return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query });
   }

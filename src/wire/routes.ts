@@ -56,14 +56,14 @@ export const routes = {
     body: bodies.createSession,
     bodyOptional: true,
   }),
-  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.page }),
+  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.sessions }),
   searchSessions: route("POST", "/sessions/search", {
-    summary: "Sessions with certain metadata.",
+    summary: "Sessions with certain metadata, or with certain words in their title.",
     scope: "read",
     body: bodies.searchSessions,
     bodyOptional: true,
   }),
-  getSession: route("GET", session, { summary: "One session." }),
+  getSession: route("GET", session, { summary: "One session.", query: queries.session }),
   ensureSession: route("PUT", session, {
     summary: "One session; creates it with the metadata if it does not exist.",
     body: bodies.ensureSession,

@@ -70,6 +70,17 @@ const examples: Record<string, Example> = {
     ],
     hides: /botanist goes on/,
   },
+  "picture-and-voice": {
+    shows: [
+      /Picture: A image\/png of \d+ bytes\./,
+      "Voice: I have written it down.",
+      "Heard: Write a note: the tree is green. (2 s)",
+      "In the log: bough-content://sha256/",
+      /On main: note\.md \(\d+ bytes\), tree\.png \(\d+ bytes\)$/m,
+      /On after-the-note: note\.md \(\d+ bytes\), tree\.png/,
+      /On before-the-note: tree\.png \(\d+ bytes\)$/m,
+    ],
+  },
   "parallel-review": {
     shows: [
       "start -> style",

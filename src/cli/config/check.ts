@@ -48,6 +48,7 @@ const agentFields = {
   promptCaching: v.optional(v.boolean("must be true or false")),
   compaction: any,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: any,
   leaseMs: v.optional(v.number("must be a number of milliseconds")),
@@ -73,6 +74,7 @@ const sharedFields = {
   origins: texts,
   limits: object,
   allowConfig: texts,
+  compress: v.optional(v.boolean("must be true or false")),
   allowRecursiveDelete: v.optional(v.boolean("must be true or false")),
   audit: v.optional(
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "must be an object or false"),

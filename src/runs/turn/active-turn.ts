@@ -106,6 +106,8 @@ export class ActiveTurn {
   readonly callIds = new TakenIds();
   /** The turn's messages that no run of it added: the input. */
   readonly inputs = new Set<string>();
+  /** Files that are attached to calls: the call and the content. */
+  readonly attached = new Set<string>();
   readonly own = new OwnEmitter(this);
   /** Tools that are hidden from the model because a client's answer asked for it. */
   readonly hidden = new Set<string>();
@@ -346,6 +348,7 @@ export class ActiveTurn {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
     }
+    if (fact.type === "content.attached" && fact.callId) this.attached.add(`${fact.callId} ${fact.contentId}`);
     if (fact.type === "message.added" && fact.source) this.inputs.add(fact.id);
     if (fact.type === "permission.granted") this.grants.see(fact);
     if (fact.type === "input.queued" || fact.type === "input.edited") this.isSteered ||= fact.when === "steer";

@@ -26,6 +26,7 @@ import { notBegun, Parked } from "../endings.ts";
 import { fetchingOf } from "../files/fetching.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
+import { factsOf } from "./facts-of.ts";
 
 export interface OpenedTurn extends Omit<Decision, "opening"> {
   readonly held: HeldTurn;
@@ -324,19 +325,4 @@ async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnR
     if (fact.type === "turn.resumed") kept = resumedWith(kept, fact);
   }
   return kept;
-}
-
-async function factsOf(
-  { journal }: Context,
-  ref: BranchRef,
-  { from, before }: { from: number; before: number },
-): Promise<readonly (Fact | UnknownFact)[]> {
-  const facts: (Fact | UnknownFact)[] = [];
-  for (let after = from - 1; after < before - 1; ) {
-    const page = await journal.read(ref, { after, before });
-    if (page.facts.length === 0) break;
-    for (const fact of page.facts) facts.push(fact);
-    after = page.facts.at(-1)!.seq;
-  }
-  return facts;
 }

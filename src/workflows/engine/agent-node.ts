@@ -6,6 +6,7 @@ import { type JsonObject, outputLimits, ownJson } from "../../base/json.ts";
 import type { Fact, Part, UnknownFact } from "../../events/index.ts";
 import type { ParentRun } from "../../runs/children/port.ts";
 import { spawnChild } from "../../runs/children/spawn.ts";
+import { Parked } from "../../runs/endings.ts";
 import type { OutputChoice, Run, RunOptions, RunResult } from "../../runs/index.ts";
 import { createContext } from "../../sessions/context.ts";
 import { Sessions } from "../../sessions/index.ts";
@@ -222,8 +223,6 @@ async function answer(
     if (given.answered) await run().respond(fact.id, given.answer);
     else await run().interrupt("no answer");
   } catch (error) {
-    if (!execution.isLeft && !turn.signal.aborted && error instanceof Error && error.name === "AbortError") {
-      execution.leave(error as never);
-    }
+    if (!execution.isLeft && !turn.signal.aborted && error instanceof Parked) execution.leave(error);
   }
 }

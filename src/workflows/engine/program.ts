@@ -44,7 +44,7 @@ function inputOf(facts: readonly (Fact | UnknownFact)[]): unknown {
   );
   const parts = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   const hasFiles = parts.some((part) => Object(part).type !== "text");
-  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message as never)).join("\n");
+  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message)).join("\n");
 }
 
 /** The input as it was given to `run`; text that came otherwise is taken as it is, or as JSON, whichever fits the schema. */
