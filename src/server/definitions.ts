@@ -8,7 +8,7 @@ import { type ModelChoice, resolveModel } from "../models/index.ts";
 import type { Session, Sessions } from "../sessions/index.ts";
 import type { ToolSet } from "../tools/index.ts";
 import type { AgentBody, AgentConfig, AgentSummary } from "../wire/index.ts";
-import type { Graph } from "../workflows/index.ts";
+import { type Graph, graph } from "../workflows/index.ts";
 import type { ServerOptions } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -108,23 +108,22 @@ export class Definitions {
   }
 
   /** The graph of a definition, with what the server lets it use. */
-  async graph(json: JsonObject): Promise<Graph> {
+  graph(json: JsonObject): Graph {
     const { functions = {}, workflows = {} } = this.#allowed;
-    const { graph } = await import("../workflows/index.ts");
     return graph.fromJSON(json, { functions, workflows });
   }
 
   /** What a row keeps; refuses a definition that could never run. */
-  async #stateOf({ config, graph }: Defined): Promise<JsonObject> {
-    if ((config === undefined) === (graph === undefined)) {
+  async #stateOf({ config, graph: json }: Defined): Promise<JsonObject> {
+    if ((config === undefined) === (json === undefined)) {
       throw new BoughError("invalid_argument", "A definition has either `config`, of an agent, or `graph`.");
     }
     if (config) {
       await this.#check(config);
       return { config: config as JsonObject, graph: null };
     }
-    await this.graph(graph!);
-    const text = JSON.stringify(graph);
+    this.graph(json!);
+    const text = JSON.stringify(json);
     if (utf8Length(text) > graphBytes) {
       throw new BoughError("limit_exceeded", `A stored graph can't be larger than ${graphBytes} bytes.`, {
         data: { limit: graphBytes },

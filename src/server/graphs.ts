@@ -3,6 +3,7 @@
 import type { Agent } from "../agent/index.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import { drawSteps, executionSteps, isGraph } from "../workflows/index.ts";
 import type { Tenant } from "./tenant.ts";
 
 export interface GraphQuery {
@@ -19,7 +20,6 @@ export async function graphAnswer(
 ): Promise<JsonObject | Response> {
   const workflow = workflowOf(await agents.get(agentId));
   if (!workflow) throw refused(`Agent "${agentId}" is no workflow, so it has no graph.`);
-  const { drawSteps, executionSteps, isGraph } = await import("../workflows/index.ts");
   const steps = sessionId === undefined ? undefined : await executionSteps(sessions, { sessionId, branchId });
   if (isGraph(workflow)) {
     if (format === "json")

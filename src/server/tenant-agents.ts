@@ -17,7 +17,7 @@ import { BoughError } from "../base/errors.ts";
 import type { Context } from "../sessions/context.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
-import { isWorkflow, type Workflow, WorkflowRunner, type WorkflowRunnerOptions } from "../workflows/index.ts";
+import { isWorkflow, type Workflow, WorkflowRunner } from "../workflows/index.ts";
 import { checkResolved } from "./check-options.ts";
 import {
   agentExists,
@@ -93,7 +93,7 @@ export class TenantAgents {
     if (built && built.from === from) return this.#touch(built);
     this.#retire(agentId, retirementMs);
     if (definition) {
-      const build = await this.#builder(definition);
+      const build = this.#builder(definition);
       return this.#keep(agentId, definition.version, build);
     }
     if (defaultAgent) return this.#keep(agentId, "default", () => this.#build({ ...defaultAgent, id: agentId }));
@@ -295,20 +295,16 @@ export class TenantAgents {
   }
 
   /** Makes a stored definition ready to be built. */
-  async #builder(definition: Definition): Promise<() => Agent> {
+  #builder(definition: Definition): () => Agent {
     const { id, graph: json } = definition;
     if (!json) return () => this.#build(this.#stored(definition));
-    const { definitions, context, tenant, events = [] } = this.#options;
-    const graph = await definitions.graph(json);
-    const { WorkflowRunner } = await import("../workflows/index.ts");
-    return () => new WorkflowRunner(graph, { ...this.#shared(), id, tenant, events }, context);
+    const graph = this.#options.definitions.graph(json);
+    return () => this.#runner(graph, id);
   }
 
   #runner(workflow: Workflow, id: string): Agent {
-    const { context, events, logger, redact, tenant } = this.#options;
-    const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
-    const own = { id, agents, logger, tenant, ...(events && { events }), ...(redact !== undefined && { redact }) };
-    return new WorkflowRunner(workflow, own as WorkflowRunnerOptions, context);
+    const { context, events = [], tenant } = this.#options;
+    return new WorkflowRunner(workflow, { ...this.#shared(), id, tenant, events }, context);
   }
 
   #stored({ id, name, config }: Definition): AgentOptions {
@@ -412,6 +408,8 @@ function withoutClosing(tools: NonNullable<AgentOptions["tools"]>): NonNullable<
   });
 }
 
-function codeSummary(id: string, { name }: { readonly name?: string | undefined }): AgentSummary {
-  return { id, source: "code", ...(name !== undefined && { name }) };
+function codeSummary(id: string, given: object): AgentSummary {
+  const { name } = given as { readonly name?: string };
+  const kind = (isWorkflow(given) || given instanceof WorkflowRunner) && { kind: "workflow" as const };
+  return { id, source: "code", ...(name !== undefined && { name }), ...kind };
 }

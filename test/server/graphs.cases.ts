@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
+import { graph, workflow } from "../../src/workflows/index.ts";
 import { expectProblem, type Given, given, type OpenStore, say, scope, settled } from "./kit.ts";
 
 const agents = "/agents";
@@ -31,6 +32,24 @@ export function describeGraphs(open: OpenStore): void {
     given(() => "From the helper.", { open, definitions: { models, functions }, ...options });
   const said = async ({ ask }: Given, of = on) =>
     (await ask("GET", `${of}/state`)).body.messages.at(-1).content[0].text as string;
+
+  test("8.10 the graph of a workflow of the program is shown like a stored one, and code by its executions", async () => {
+    const nodes = { a: { run: () => ({ n: 1 }) }, b: { run: () => "done" } };
+    const made = graph("made", { nodes, edges: [["a", "b", { field: "n", above: 0 }]] });
+    const code = workflow("code", async (flow) => flow.step("one", () => "One."));
+    const helper = { model: scriptedModel([""]) };
+    const g = await start({ agents: { helper, made, code } });
+    expect((await g.ask("GET", agents)).body.agents).toMatchObject([
+      { id: "helper", source: "code" },
+      { id: "made", source: "code", kind: "workflow" },
+      { id: "code", source: "code", kind: "workflow" },
+    ]);
+    expect((await g.ask("GET", `${agents}/made/graph`)).body.graph).toEqual(made.toJSON());
+    expectProblem(await g.ask("GET", `${agents}/code/graph`), 400, "invalid_argument");
+    await say(g, "Go", "/agents/code/sessions/s/branches/main");
+    const { body } = await g.ask("GET", `${agents}/code/graph?sessionId=s`);
+    expect(body).toEqual({ steps: [expect.objectContaining({ key: "one", status: "returned" })] });
+  });
 
   test("8.7 a graph is stored, listed, changed and deleted like an agent, in the same ids", async () => {
     const { ask } = await start();
