@@ -34,24 +34,32 @@ export function sizesOf(context, n, quickShare = 0.1) {
 
 /**
  * Prepares each size with `at(n)`, which gives named costs (functions that do the work, or that give the milliseconds it took
- * themselves) and `close`. Each cost is a row; `promise` says how each may grow.
+ * themselves) and `close`. Each cost is a row; `promises` says how each may grow. With `alone`, only one size is there at a time: for
+ * what a process does on its own.
  */
-export async function growth(context, { kind, sizes, rounds = 30, promises, at }) {
-  const prepared = [];
-  for (const n of sizes) {
-    context.progress(`${kind}, ${n.toLocaleString("en")}`);
-    prepared.push(await at(n));
+export async function growth(context, { kind, sizes, rounds = 30, promises, at, alone = false }) {
+  const names = Object.keys(promises);
+  const times = Object.fromEntries(names.map((what) => [what, {}]));
+  for (const some of alone ? sizes.map((n) => [n]) : [sizes]) {
+    const prepared = [];
+    try {
+      for (const n of some) {
+        context.progress(`${kind}, ${n.toLocaleString("en")}`);
+        prepared.push(await at(n));
+      }
+      for (const what of names) {
+        const works = Object.fromEntries(some.map((n, i) => [n, prepared[i].costs[what]]));
+        Object.assign(times[what], await timesOf(context, works, { rounds, once: promises[what].once }));
+      }
+    } finally {
+      for (const { close } of prepared) await close?.();
+    }
   }
-  try {
-    for (const what of Object.keys(promises)) await row(context, what, { kind, sizes, rounds, promises, prepared });
-  } finally {
-    for (const { close } of prepared) await close?.();
-  }
+  for (const what of names)
+    row(context, what, { kind, sizes, promise: promises[what].promise ?? promises[what], times });
 }
 
-async function row(context, what, { kind, sizes, rounds, promises, prepared }) {
-  const { promise, once = false } = typeof promises[what] === "string" ? { promise: promises[what] } : promises[what];
-  const candidates = Object.fromEntries(sizes.map((n, i) => [n, prepared[i].costs[what]]));
+function timesOf(context, works, { rounds, once }) {
   const time = async (work) => {
     const begun = performance.now();
     const took = await work();
@@ -59,9 +67,12 @@ async function row(context, what, { kind, sizes, rounds, promises, prepared }) {
   };
   const count = once ? 1 : context.quick ? Math.ceil(rounds / 3) : rounds;
   const warmUp = once ? 0 : Math.ceil(count / 5);
-  const times = await interleave(candidates, { rounds: count, warmUp, time, progress: context.progress });
+  return interleave(works, { rounds: count, warmUp, time, progress: context.progress });
+}
+
+function row(context, what, { kind, sizes, promise, times }) {
   // The fastest tenth: what else runs on the machine only ever adds.
-  const costs = sizes.map((n) => quantile(times[n], 0.1));
+  const costs = sizes.map((n) => quantile(times[what][n], 0.1));
   const ratio = costs[2] / costs[0];
   const size = sizes[2] / sizes[0];
   const found = ratio <= flatMax ? "flat" : ratio <= size * linearShare ? "linear" : "worse";

@@ -12,6 +12,7 @@ export async function run(context) {
     growth(context, {
       kind,
       sizes,
+      alone: true,
       rounds: 3,
       promises: { "CPU of a second with a scan": "linear" },
       async at(n) {

@@ -10,6 +10,7 @@ export async function run(context) {
     growth(context, {
       kind,
       sizes,
+      alone: true,
       rounds: 4,
       promises: { "CPU of an idle second": "flat", "a page of a tenant's sessions": "flat" },
       async at(n) {
@@ -30,13 +31,13 @@ export async function run(context) {
           await response.text();
         };
         await eachOf(n, async (i) => {
-          const body = JSON.stringify({ id: "s" });
+          const body = JSON.stringify({ sessionId: "s" });
           await answered(await ask(`tenant-${i}`, "/sessions", { method: "POST", body }));
         });
         await sleep(500);
         return {
           costs: {
-            "CPU of an idle second": () => cpuOf(() => sleep(1000)),
+            "CPU of an idle second": () => cpuOf(() => sleep(2000)).then((ms) => ms / 2),
             "a page of a tenant's sessions": async () => answered(await ask(`tenant-${n >> 1}`, "/sessions")),
           },
           async close() {

@@ -9,6 +9,7 @@ export async function run(context) {
     growth(context, {
       kind,
       sizes,
+      alone: true,
       rounds: 3,
       promises: { "50 writes elsewhere": "flat" },
       async at(n) {

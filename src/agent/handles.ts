@@ -2,7 +2,7 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { anything, checkOptions, type OptionCheck, object, optionTable, text, whole } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, OwnEventTable } from "../events/index.ts";
 import { presentOwn } from "../events/present-own.ts";
@@ -29,6 +29,7 @@ import { readBranch } from "../sessions/branches.ts";
 import { type Context, readScope } from "../sessions/context.ts";
 import type { Checkpoint, EventQuery, Scope, Sessions } from "../sessions/index.ts";
 import { mainBranch } from "../sessions/session.ts";
+import type { Signal } from "../sessions/signals.ts";
 import { checkedBySchema } from "../tools/index.ts";
 import {
   type BranchHandle,
@@ -41,6 +42,7 @@ import {
   type ContentHandle,
   type ContextUsage,
   type EditInputBody,
+  type EventsQuery,
   editMessage,
   type ForkedRun,
   type ForkRequest,
@@ -65,8 +67,10 @@ export interface HandleHost extends Sessions {
   run(input?: RunInput, options?: RunOptions): Run;
   submit(input: RunInput | undefined, options: InputOptions): Promise<Submitted>;
   respond(scope: Scope, interactionId: string, answer: JsonObject, options?: RunOptions): Promise<Run | undefined>;
+  signal(scope: Scope, signal: Signal, options?: RunOptions): Promise<Run | undefined>;
   interrupt(scope: Scope, request?: InterruptRequest): Promise<InterruptOutcome>;
   contextUsage(scope: Scope): Promise<ContextUsage>;
+  cancelTask(scope: Scope, taskId: string): Promise<void>;
   subscribe(type: "*", handler: (event: BoughEvent) => unknown): () => void;
 }
 
@@ -79,7 +83,6 @@ export interface HandleSource {
 }
 
 const count: OptionCheck = { fits: (value) => Number.isInteger(value) && Number(value) >= 1, wanted: "an integer ≥ 1" };
-const stateTable = optionTable<{ last?: number }>({ last: count });
 const messagesTable = optionTable<{ last?: number; before?: string }>({ last: count, before: text });
 const watchTable = optionTable<{ after?: number; signal?: AbortSignal }>({ after: whole, signal: anything });
 const sessionPatchTable = optionTable<{ metadata: JsonObject }>({ metadata: object });
@@ -137,6 +140,14 @@ export class LocalBranch implements BranchHandle {
     await this.#agent.withdrawInput(this.scope, inputId);
   }
 
+  tasks() {
+    return this.#agent.listTasks(this.scope);
+  }
+
+  cancelTask(taskId: string): Promise<void> {
+    return this.#agent.cancelTask(this.scope, taskId);
+  }
+
   async interrupt(request: { runId?: string; reason?: string } = {}) {
     const { outcome, runId } = await this.#agent.interrupt(this.scope, request);
     return { status: outcome, ...(runId !== undefined && { runId }) };
@@ -155,10 +166,10 @@ export class LocalBranch implements BranchHandle {
     await this.#agent.deleteBranch(this.scope, options);
   }
 
-  async state(options: { last?: number } = {}) {
-    checkOptions("The options of state", options, stateTable);
-    const { last = defaultLast } = options;
-    return stateBody(await momentOf(this.#context, this.scope), last);
+  async state(options: { last?: number; before?: string } = {}) {
+    checkOptions("The options of state", options, messagesTable);
+    const { last = defaultLast, before } = options;
+    return stateBody(await momentOf(this.#context, this.scope), last, before);
   }
 
   async messages(options: { last?: number; before?: string } = {}) {
@@ -168,8 +179,9 @@ export class LocalBranch implements BranchHandle {
     return messagesBody(messagesBefore(this.scope, branch, before), last);
   }
 
-  events(query: EventQuery = {}) {
-    return this.#agent.events(this.scope, query);
+  events({ order, ...query }: EventsQuery = {}) {
+    const range = { ...query, ...(order === "newest" && { reverse: true }) } as EventQuery;
+    return this.#agent.events(this.scope, range);
   }
 
   watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent, void> {
@@ -260,6 +272,12 @@ export class LocalBranch implements BranchHandle {
     const run = await this.#agent.respond(this.scope, interactionId, answer as JsonObject, { questions: "park" });
     const runId = run && (await takenUp(run));
     return { interactionId, ...(runId !== undefined && { runId }) };
+  }
+
+  async signal(name: string, payload?: Json, { id = this.#context.ids.next() }: { readonly id?: string } = {}) {
+    const run = await this.#agent.signal(this.scope, { name, id, ...(payload !== undefined && { payload }) });
+    const runId = run && (await takenUp(run));
+    return { signalId: id, ...(runId !== undefined && { runId }) };
   }
 
   #checkpoints(): CheckpointHandle {

@@ -11,11 +11,13 @@ import type {
   ContextUsage,
   Input,
   QueuedInputBody,
+  TaskBody,
 } from "../wire/index.ts";
 
 export interface SessionLine {
   readonly id: string;
   readonly lastActivity: number;
+  readonly title?: string;
 }
 
 export interface BranchLine {
@@ -72,6 +74,9 @@ export interface Conversation {
   /** Changes what a queued input says. */
   editInput(ref: BranchRef, inputId: string, text: string): Promise<void>;
   withdrawInput(ref: BranchRef, inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(ref: BranchRef): Promise<readonly TaskBody[]>;
+  cancelTask(ref: BranchRef, taskId: string): Promise<void>;
   /** How full the model's context is on a branch. */
   contextUsage(ref: BranchRef): Promise<ContextUsage>;
   /** Resolves when the answer is stored. */

@@ -8,7 +8,7 @@ import type { Client, RemoteBranch } from "../client/index.ts";
 import { type BoughEvent, liveEvent } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
 import type { MessageSnapshot } from "../wire/frames.ts";
-import type { BranchHandle, CompactionInfo, ContentHandle, Input, QueuedInputBody } from "../wire/index.ts";
+import type { BranchHandle, CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
 import type { StateBody } from "../wire/types.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
 
@@ -30,8 +30,8 @@ export class RemoteConversation implements Conversation {
   }
 
   async sessions(limit: number): Promise<readonly SessionLine[]> {
-    const { sessions } = await this.#client.listSessions({ limit });
-    return sessions.map(({ id, lastActivity }) => ({ id, lastActivity }));
+    const { sessions } = await this.#client.listSessions({ limit, include: ["title"] });
+    return sessions.map(({ id, lastActivity, title }) => ({ id, lastActivity, ...(title !== undefined && { title }) }));
   }
 
   async openSession(sessionId: string | undefined): Promise<string> {
@@ -107,6 +107,14 @@ export class RemoteConversation implements Conversation {
 
   async editInput(ref: BranchRef, inputId: string, text: string): Promise<void> {
     await this.#branch(ref).editInput(inputId, { input: text });
+  }
+
+  tasks(ref: BranchRef): Promise<readonly TaskBody[]> {
+    return this.#branch(ref).tasks();
+  }
+
+  cancelTask(ref: BranchRef, taskId: string): Promise<void> {
+    return this.#branch(ref).cancelTask(taskId);
   }
 
   withdrawInput(ref: BranchRef, inputId: string): Promise<void> {

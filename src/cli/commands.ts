@@ -68,6 +68,20 @@ const interactions: Group = {
   },
 };
 
+const tasks: Group = {
+  summary: "list and cancel background tasks of a branch",
+  commands: {
+    ls: {
+      summary: "list a branch's background tasks that have not ended",
+      load: async () => (await import("./commands/tasks-ls.ts")).tasksLs,
+    },
+    cancel: {
+      summary: "end a background task",
+      load: async () => (await import("./commands/tasks-cancel.ts")).tasksCancel,
+    },
+  },
+};
+
 const compactions: Group = {
   summary: "list, make and take back compactions of a branch",
   commands: {
@@ -126,6 +140,16 @@ const content: Group = {
   },
 };
 
+const workflow: Group = {
+  summary: "draw workflows and their executions",
+  commands: {
+    draw: {
+      summary: "print a graph, or an execution, as a Mermaid flowchart",
+      load: async () => (await import("./commands/workflow-draw.ts")).workflowDraw,
+    },
+  },
+};
+
 const prompts: Group = {
   summary: "show what models were sent",
   commands: {
@@ -164,9 +188,11 @@ export const root: Group = {
     store,
     sessions,
     interactions,
+    tasks,
     compactions,
     pins,
     content,
+    workflow,
     prompts,
     events,
     audit: {

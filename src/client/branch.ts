@@ -1,7 +1,7 @@
 // The handle of a branch over HTTP.
 
 import type { Clock } from "../base/clock.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { checkOptions } from "../base/options.ts";
 import type { BoughEvent, Interaction, InteractionAnswer, InteractionKind } from "../events/index.ts";
 import type {
@@ -31,6 +31,7 @@ import type { PromptDiff, SentPrompt } from "../wire/prompt.ts";
 import type { QueuedInputBody } from "../wire/queue.ts";
 import { editMessage, redoOnFork, regenerateTurn, undoTurn } from "../wire/revise.ts";
 import type { EditInputBody, EventsQuery } from "../wire/schemas.ts";
+import type { TaskBody } from "../wire/tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -40,6 +41,7 @@ import type {
   MessagesBody,
   ResponseAnswer,
   RunBody,
+  SignalAnswer,
   StateBody,
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
@@ -95,7 +97,15 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
-  state({ last = 200, signal, ...rest }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+  state({
+    last = 200,
+    signal,
+    ...rest
+  }: {
+    last?: number;
+    before?: string;
+    signal?: AbortSignal;
+  } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
       const asked = { query: { last, ...rest }, ...more };
@@ -207,6 +217,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
     return this.#http.json("DELETE", this.#path + path`/queue/${inputId}`, { isRepeatable: false });
   }
 
+  /** Background tasks that have not ended, oldest first. */
+  async tasks(): Promise<readonly TaskBody[]> {
+    return (await this.#http.json<{ tasks: TaskBody[] }>("GET", `${this.#path}/tasks`)).tasks;
+  }
+
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void> {
+    return this.#http.json("DELETE", this.#ofAgent + path`/tasks/${taskId}`, { isRepeatable: false });
+  }
+
   /** Interrupts the active run; with `runId`, only that one. */
   interrupt({ runId, ...request }: { runId?: string; reason?: string } = {}): Promise<InterruptAnswer> {
     const body = { ...(runId !== undefined && { expectedRunId: runId }), ...request };
@@ -222,6 +242,16 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   respond(interaction: string | Interaction, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer> {
     const interactionId = typeof interaction === "string" ? interaction : interaction.id;
     return this.#http.json("POST", `${this.#ofAgent}/responses`, { body: { interactionId, answer } });
+  }
+
+  /** Tells an execution of a workflow something by name; the same id counts once. */
+  signal(
+    name: string,
+    payload?: Json,
+    { id = this.#context.newId() }: { readonly id?: string } = {},
+  ): Promise<SignalAnswer> {
+    const body = { name, id, ...(payload !== undefined && { payload }) };
+    return this.#http.json("POST", `${this.#ofAgent}/signals`, { body });
   }
 
   /** Questions of the branch that wait for an answer, oldest first. */

@@ -17,7 +17,17 @@ const activeRun = {
 } as const;
 
 function stateAt(seq: number, more: Partial<StateBody> = {}): StateBody {
-  return { seq, branch: { ...branch, seq }, messages: [], interactions: [], queue: [], activeRun: null, ...more };
+  return {
+    seq,
+    branch: { ...branch, seq },
+    messages: [],
+    firstIndex: 0,
+    interactions: [],
+    queue: [],
+    tasks: [],
+    activeRun: null,
+    ...more,
+  };
 }
 
 const running = stateAt(3, { openTurn: { id: "t", startedAt: 0, messages: [] }, activeRun });

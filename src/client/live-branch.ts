@@ -10,6 +10,7 @@ import type { BoughEvent, KeptEvent, Message } from "../events/index.ts";
 import { fold } from "../projection/fold.ts";
 import { type BranchView, emptyView, type TurnRecord } from "../projection/view.ts";
 import { type QueuedInputBody, queuedInputBody } from "../wire/queue.ts";
+import { type OpenTaskBody, openTaskBody } from "../wire/tasks.ts";
 import type { InteractionBody, StateBody } from "../wire/types.ts";
 import { type ClientConnection, idleConnection } from "./connection.ts";
 import { Drafts, type StreamingMessage } from "./drafts.ts";
@@ -38,6 +39,8 @@ export interface BranchPicture {
   readonly interactions: readonly InteractionBody[];
   /** Inputs that wait for a turn, oldest first. */
   readonly queue: readonly QueuedInputBody[];
+  /** Background tasks that have not ended, oldest first. */
+  readonly tasks: readonly OpenTaskBody[];
   /** How the newest turn ended, if it ended since the first picture. */
   readonly lastTurn?: TurnRecord;
   readonly branch?: StateBody["branch"];
@@ -72,6 +75,7 @@ const nothing: BranchPicture = {
   run: null,
   interactions: [],
   queue: [],
+  tasks: [],
   connection: idleConnection,
 };
 
@@ -228,16 +232,19 @@ function looksBack(event: KeptEvent): boolean {
 }
 
 function viewOf(state: StateBody): BranchView {
-  const { seq, branch, messages, openTurn, interactions, queue } = state;
+  const { seq, branch, messages, openTurn, interactions, queue, tasks } = state;
   const open = openTurn && { ...openTurn, from: seq, runs: [], messages: [...openTurn.messages], set: {} };
   const header = { metadata: branch.metadata };
   const held = [...messages];
   const picture = { seq, header, messages: held, shown: held, window: held };
-  return { ...emptyView(), ...picture, open: open ?? null, interactions: [...interactions], queue };
+  const going = tasks.map(({ taskId: id, ...task }) => ({ ...task, id, seq }));
+  return { ...emptyView(), ...picture, open: open ?? null, interactions: [...interactions], queue, tasks: going };
 }
 
-function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "interactions" | "queue" | "lastTurn"> {
-  const { seq, staged, open, interactions, queue, turns } = view;
+function factsOf(
+  view: BranchView,
+): Pick<BranchPicture, "seq" | "messages" | "interactions" | "queue" | "tasks" | "lastTurn"> {
+  const { seq, staged, open, interactions, queue, tasks, turns } = view;
   const unclosed = [...staged, ...(open ? [open] : [])].flatMap(({ messages }) => messages);
   const lastTurn = turns.at(-1);
   return {
@@ -245,6 +252,7 @@ function factsOf(view: BranchView): Pick<BranchPicture, "seq" | "messages" | "in
     messages: [...view.messages, ...unclosed],
     interactions: interactions.slice(),
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     ...(lastTurn && { lastTurn }),
   };
 }

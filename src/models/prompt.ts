@@ -9,6 +9,7 @@ import { freezeJson } from "../base/json.ts";
 import { textDigest } from "../base/sha256.ts";
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
+import { prepareTurn } from "./prepared-turn.ts";
 import { describePrompt, inSpecShape, isMarkedMessage, isPlain, isResult } from "./specification.ts";
 
 /** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
@@ -57,20 +58,19 @@ const preparedOf = new WeakMap<readonly Message[], Prepared>();
 /** What a model gets: the instructions, then the conversation. */
 export function toPrompt({ instructions, history, turn, reasoning }: PromptSources): PromptMessage[] {
   const system: PromptMessage[] = instructions ? [{ role: "system", content: instructions }] : [];
-  const recent: PromptMessage[] = [];
-  for (const message of turn) prepare(message, true, recent);
+  const recent = prepareTurn(turn, (message, into) => prepare(message, true, into), continueHash);
   const before = prepareHistory(history, reasoning);
-  const prompt = system.concat(before.messages, recent);
+  const prompt = system.concat(before.messages, recent.messages);
   describePrompt(prompt, {
-    isPlain: before.isPlain && recent.every(isPlain),
-    hasResults: before.hasResults || recent.some(isResult),
-    isMarked: before.isMarked || recent.some(isMarkedMessage),
+    isPlain: before.isPlain && recent.isPlain,
+    hasResults: before.hasResults || recent.hasResults,
+    isMarked: before.isMarked || recent.isMarked,
   });
   const { length } = before.messages;
   origins.set(prompt, {
     instructions: instructions || undefined,
     reasoning,
-    hash: () => recent.reduce(continueHash, hashHistory(before, length)),
+    hash: () => recent.hash(hashHistory(before, length)),
   });
   return prompt;
 }

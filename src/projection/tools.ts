@@ -29,28 +29,33 @@ export function addResult(messages: Message[], fact: Fact<"tool.returned">): voi
  * always the same, so that every reader of the log gets the same words.
  */
 export function answerDangling(messages: readonly Message[]): Message[] {
-  return messages.some(hasCalls) ? answerCalls(messages) : messages.slice();
+  return answerCalls(messages);
 }
+
+/** Messages whose calls all have results, with the message that has them: in a long turn, all but the last. */
+const complete = new WeakMap<Message, Message>();
 
 function answerCalls(messages: readonly Message[]): Message[] {
   const answered = messages.slice();
   for (let i = 0; i < answered.length; i++) {
     const message = answered[i]!;
+    if (message.role !== "assistant" || typeof message.content === "string") continue;
+    const next = answered[i + 1];
+    if (next && complete.get(message) === next) continue;
     const calls = callsOf(message);
     if (calls.length === 0) continue;
-    const given = new Set(resultsOf(answered[i + 1], message.id).map((result) => result.toolCallId));
+    const given = new Set(resultsOf(next, message.id).map((result) => result.toolCallId));
     const missing = calls.filter((call) => !given.has(call.toolCallId));
-    if (missing.length === 0) continue;
+    if (missing.length === 0) {
+      if (next) complete.set(message, next);
+      continue;
+    }
     const results = missing.map(({ toolCallId, toolName }): ToolResultPart => {
       return { type: "tool-result", toolCallId, toolName, output: notExecutedOutput };
     });
     putResults(answered, i, results, message.createdAt);
   }
   return answered;
-}
-
-function hasCalls({ role, content }: Message): boolean {
-  return role === "assistant" && typeof content !== "string" && content.some((part) => part.type === "tool-call");
 }
 
 /** A call that was under way may have taken effect: a model that believes otherwise would do it again. */

@@ -3,3 +3,4 @@
 export type { BranchScope, Client, ClientTool, ClientTools, StreamingMessage } from "../client/index.ts";
 export { type BranchUse, type PendingInteraction, type UseBranchOptions, useBranch } from "./use-branch.ts";
 export { type UseChangesOptions, useChanges } from "./use-changes.ts";
+export type { PendingUpload, UploadRequest } from "./use-uploads.ts";

@@ -13,10 +13,18 @@ import type {
 import type { BoughEvent } from "../events/index.ts";
 import { type Parting, partings } from "../projection/index.ts";
 import type { Change } from "../wire/changes.ts";
-import type { RedoRequest, UndoneTurn } from "../wire/handle.ts";
+import type { RedoRequest, UndoneTurn, Upload } from "../wire/handle.ts";
 import { planEdit, planRegeneration, type Revision } from "../wire/revise.ts";
-import type { BranchSummary, InputAnswer, InteractionBody, InterruptAnswer, ResponseAnswer } from "../wire/types.ts";
+import type {
+  BranchSummary,
+  ContentBody,
+  InputAnswer,
+  InteractionBody,
+  InterruptAnswer,
+  ResponseAnswer,
+} from "../wire/types.ts";
 import { useChanges } from "./use-changes.ts";
+import { type PendingUpload, type UploadRequest, useUploads } from "./use-uploads.ts";
 
 /** Options of `useBranch`. */
 export interface UseBranchOptions<Event = BoughEvent> {
@@ -70,6 +78,13 @@ export interface BranchUse<Event = BoughEvent> extends Omit<BranchPicture, "inte
   undo(): Promise<UndoneTurn>;
   /** Brings what the newest `undo` took away back, on a new branch. */
   redo(request?: RedoRequest): Promise<RemoteBranch<Event>>;
+  /**
+   * Stores a file for the branch and shows in `uploads` how far it is. The answer's `uri` is what a message refers to:
+   * `{ type: "file", data: uri }`.
+   */
+  upload(bytes: Upload, request?: UploadRequest): Promise<ContentBody>;
+  /** The files on their way. */
+  readonly uploads: readonly PendingUpload[];
   /** Reloads the list of branches: forks by other clients are not announced. */
   refresh(): Promise<void>;
   /** The client's handle of the branch, for everything else. */
@@ -116,6 +131,16 @@ export function useBranch<Event = BoughEvent>(
     onStale: refreshSoon,
   });
   const actions = useMemo(() => actionsOf(handle, attempt, refresh), [handle, attempt, refresh]);
+  const { uploads, upload: store } = useUploads(handle);
+  const upload = useCallback(
+    (bytes: Upload, request?: UploadRequest) => {
+      const stored = store(bytes, request);
+      // One that was cancelled has not failed.
+      stored.catch((error: unknown) => (Object(error).name === "AbortError" ? undefined : fail(error)));
+      return stored;
+    },
+    [store, fail],
+  );
   const { run } = picture;
   const stop = useCallback((reason?: string) => actions.stop(run?.runId, reason), [actions, run?.runId]);
   const interactions = useMemo(
@@ -136,6 +161,8 @@ export function useBranch<Event = BoughEvent>(
     partings: parts,
     ...ofTurns(actions),
     stop,
+    upload,
+    uploads,
     refresh,
     handle,
   };

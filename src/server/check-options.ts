@@ -29,7 +29,7 @@ const agentOptions: OptionCheck = {
 const serverTable = optionTable<ServerOptions>({
   agents: {
     fits: (value) => isObject(value) && Object.values(value).every(isObject),
-    wanted: "an object of agents by id, each an agent or its options",
+    wanted: "an object of agents by id, each an agent, its options or a workflow",
   },
   resolveAgent: fn,
   defaultAgent: agentOptions,
@@ -46,6 +46,7 @@ const serverTable = optionTable<ServerOptions>({
   allowConfig: texts,
   questions: oneOf("wait", "park"),
   allowRecursiveDelete: flag,
+  compress: flag,
   definitions: object,
   page: text,
   assets: object,
@@ -72,10 +73,10 @@ export function checkServerOptions(options: ServerOptions): void {
   checkOptions("The options of a server", options, serverTable);
   const { agents = {}, defaultAgent, events, limits } = options;
   if (limits) checkOptions("The limits of a server", limits, limitsTable, "limits.");
-  for (const [id, agent] of Object.entries(agents)) checkSaving(`Agent "${id}"`, agent);
+  for (const [id, agent] of Object.entries(agents)) checkSaving(`Agent "${id}"`, agent as AgentOptions);
   if (defaultAgent) checkSaving("The default agent", defaultAgent);
   ownEventTable(events);
-  for (const agent of [...Object.values(agents), defaultAgent]) if (agent) checkEvents(agent, events);
+  for (const agent of [...Object.values(agents), defaultAgent]) if (agent) checkEvents(agent as AgentOptions, events);
 }
 
 /** A type that the server and an agent define differently is refused now, not when the agent is first needed. */

@@ -1,16 +1,17 @@
 // The state of a branch as a response: as many of its newest messages as fit, and where to read the rest.
 
-import { branchInfoBody, type Moment } from "../sessions/bodies.ts";
-import { type CheckpointBody, queuedInputBody } from "../wire/index.ts";
+import { branchInfoBody, closedBefore, type Moment, progressOf } from "../sessions/bodies.ts";
+import { type CheckpointBody, openTaskBody, queuedInputBody } from "../wire/index.ts";
 import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
 
 export async function stateAnswer(
   { branch, active }: Moment,
   last: number,
   { answerBytes }: { answerBytes: number },
-  checkpoint?: CheckpointBody,
+  { checkpoint, upTo }: { checkpoint?: CheckpointBody; upTo?: string } = {},
 ): Promise<Response> {
-  const { seq, messages, uncommittedTurn: turn, interactions, queue } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
+  const messages = closedBefore(branch, upTo);
   const room = new AnswerRoom(answerBytes);
   const shown = await newestMessages(room, { messages, open: turn?.messages }, last);
   const head = {
@@ -19,9 +20,14 @@ export async function stateAnswer(
     branch: branchInfoBody(branch),
     interactions,
     queue: queue.map(queuedInputBody),
+    tasks: tasks.map(openTaskBody),
     activeRun: active,
     before: shown.before,
+    firstIndex: shown.firstIndex,
   };
-  const openTurn = turn && `{"id":${JSON.stringify(turn.id)},"startedAt":${turn.startedAt},"messages":[${shown.open}]}`;
+  const more = turn ? JSON.stringify(progressOf(turn)).slice(1, -1) : "";
+  const rest = more === "" ? "" : `,${more}`;
+  const openTurn =
+    turn && `{"id":${JSON.stringify(turn.id)},"startedAt":${turn.startedAt},"messages":[${shown.open}]${rest}}`;
   return jsonAnswer({ messages: shown.closed, ...(openTurn !== undefined && { openTurn }) }, head);
 }

@@ -17,10 +17,12 @@ import { BoughError } from "../base/errors.ts";
 import type { Context } from "../sessions/context.ts";
 import type { ToolSet, ToolSource } from "../tools/index.ts";
 import type { AgentBody, AgentSummary } from "../wire/index.ts";
+import { isWorkflow, type Workflow, WorkflowRunner, type WorkflowRunnerOptions } from "../workflows/index.ts";
 import { checkResolved } from "./check-options.ts";
 import {
   agentExists,
   agentNotFound,
+  type Defined,
   type Definition,
   type Definitions,
   definitionBody,
@@ -90,7 +92,10 @@ export class TenantAgents {
     const from = definition?.version ?? (defaultAgent && "default");
     if (built && built.from === from) return this.#touch(built);
     this.#retire(agentId, retirementMs);
-    if (definition) return this.#keep(agentId, definition.version, () => this.#build(this.#stored(definition)));
+    if (definition) {
+      const build = await this.#builder(definition);
+      return this.#keep(agentId, definition.version, build);
+    }
     if (defaultAgent) return this.#keep(agentId, "default", () => this.#build({ ...defaultAgent, id: agentId }));
     throw agentNotFound(agentId);
   }
@@ -123,9 +128,9 @@ export class TenantAgents {
     return definitionBody(await this.#options.definitions.create(definition));
   }
 
-  async update(agentId: string, config: Definition["config"]): Promise<AgentBody> {
+  async update(agentId: string, defined: Defined): Promise<AgentBody> {
     await this.#refuseCode(agentId);
-    return definitionBody(await this.#options.definitions.update(agentId, config));
+    return definitionBody(await this.#options.definitions.update(agentId, defined));
   }
 
   async delete(agentId: string): Promise<void> {
@@ -209,7 +214,11 @@ export class TenantAgents {
   #fromCode(agentId: string): Agent {
     const given = this.#options.agents[agentId]!;
     const isOurs = !(given instanceof Agent);
-    return this.#keep(agentId, "code", () => (isOurs ? this.#build({ ...given, id: agentId }) : given), { isOurs });
+    const build = () => {
+      if (given instanceof Agent) return given;
+      return isWorkflow(given) ? this.#runner(given, agentId) : this.#build({ ...given, id: agentId });
+    };
+    return this.#keep(agentId, "code", build, { isOurs });
   }
 
   /** The result of `resolveAgent` for an id; undefined if it declines (TenantAgents-2). */
@@ -273,16 +282,38 @@ export class TenantAgents {
   }
 
   #build(options: AgentOptions): Agent {
-    const { context, events, logger, redact, tenant } = this.#options;
+    const { context, events, tenant } = this.#options;
     const tools = options.tools && { tools: withoutClosing(options.tools) };
+    return agentOn(context, { ...this.#shared(), ...withEvents(options, events), ...tools, tenant });
+  }
+
+  /** What every agent that the server builds has in common. */
+  #shared() {
+    const { logger, redact } = this.#options;
     const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
-    const shared = { logger, agents, ...(redact !== undefined && { redact }) };
-    return agentOn(context, { ...shared, ...withEvents(options, events), ...tools, tenant });
+    return { logger, agents, ...(redact !== undefined && { redact }) };
+  }
+
+  /** Makes a stored definition ready to be built. */
+  async #builder(definition: Definition): Promise<() => Agent> {
+    const { id, graph: json } = definition;
+    if (!json) return () => this.#build(this.#stored(definition));
+    const { definitions, context, tenant, events = [] } = this.#options;
+    const graph = await definitions.graph(json);
+    const { WorkflowRunner } = await import("../workflows/index.ts");
+    return () => new WorkflowRunner(graph, { ...this.#shared(), id, tenant, events }, context);
+  }
+
+  #runner(workflow: Workflow, id: string): Agent {
+    const { context, events, logger, redact, tenant } = this.#options;
+    const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
+    const own = { id, agents, logger, tenant, ...(events && { events }), ...(redact !== undefined && { redact }) };
+    return new WorkflowRunner(workflow, own as WorkflowRunnerOptions, context);
   }
 
   #stored({ id, name, config }: Definition): AgentOptions {
     const { definitions } = this.#options;
-    const { model, instructions, settings, limits, tools } = config;
+    const { model, instructions, settings, limits, tools } = config!;
     return {
       id,
       model: definitions.model(model),

@@ -1,4 +1,4 @@
-// TenantWaker: looks for open turns without a run, and queued inputs without a turn, whose tenant or agent is not in this process:
+// TenantWaker: looks for open turns without a run, queued inputs without a turn, and background tasks, whose tenant or agent is not in this process:
 // never requested, or closed because it was idle. It only reports them: an agent in memory resumes its own turns. Idle tenants and agents
 // are closed at the same pace.
 //   TenantWaker-1. It reports turns whose claim has a dead or late owner, and other turns without a run: those that were handed over,
@@ -94,10 +94,10 @@ export class TenantWaker {
     do {
       const page = await store.listOpen({ limit: 500, ...(cursor !== undefined && { cursor }) });
       for (const { sessionId, branchId, header, activeAt } of page.branches) {
-        const { turn, asks, queued } = header as RowHeader;
+        const { turn, asks, queued, tasks } = header as RowHeader;
         const place = placeOf(sessionId);
         const key = branchKey({ sessionId, branchId });
-        if (!place || !(turn || queued) || held.has(key)) continue;
+        if (!place || !(turn || queued || tasks) || held.has(key)) continue;
         if (this.#over.signal.aborted) return;
         const isWaiting = turn !== undefined && asks !== undefined && asks !== null;
         const ref = { sessionId: place.sessionId, branchId };

@@ -67,10 +67,12 @@ export class Tenant {
     const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
     const { rounds, logger } = options;
+    const { sessionContentBytes: sessionBytes, tenantContentBytes: totalBytes } = limits;
+    const contentLimits = { sessionBytes, totalBytes };
     const warn = (message: string, error: unknown) => logger.warn(message, error);
     this.changes = new Changes({ name, store, clock, rounds, warn });
     const told = new TellingStore(store, sessionsOf(name), this.changes.tell);
-    this.context = createContext(told, { clock }, cache);
+    this.context = createContext(told, { clock, contentLimits }, cache);
     this.changes.hearContext(this.context);
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);
@@ -93,17 +95,17 @@ export class Tenant {
   }
 
   /**
-   * Makes sure that the agent of an open turn, or of the next queued input, is in memory; false if there is no such agent. A turn
+   * Makes sure that the agent of an open turn, of the next queued input or of background tasks is in memory; false if there is no such agent. A turn
    * that waits for an answer needs its agent only if the question has a deadline. An input whose agent is gone is withdrawn.
    */
   async wake(ref: BranchRef): Promise<boolean> {
     const branch = await readBranch(this.context, ref).catch(ignoreGone);
     if (!branch) return true;
-    const { uncommittedTurn: open, interactions, queue } = branch;
+    const { uncommittedTurn: open, interactions, queue, tasks } = branch;
     const next = open ? undefined : queue[0];
     // A child's turn is resumed by the turn that waits for it, or by the agent at the root of its chain.
     const parent = parentOf(open?.metadata);
-    const agentId = parent ? parent.rootId : (open?.runs.at(-1)?.agentId ?? next?.agentId);
+    const agentId = parent ? parent.rootId : (open?.runs.at(-1)?.agentId ?? next?.agentId ?? tasks[0]?.agentId);
     if (agentId === undefined || this.agents.has(agentId)) return true;
     const waits = open ? await openQuestions(this.context, { open, interactions: [...interactions] }) : [];
     if (waits.length > 0 && waits.every(({ expiresAt }) => expiresAt === undefined)) return true;

@@ -19,7 +19,7 @@ import { openTurnIn, type RowHeader } from "../projection/header.ts";
 import { interactionOf } from "../projection/records.ts";
 import { isHeld } from "./claims.ts";
 import type { Context } from "./context.ts";
-import { isOver } from "./interactions.ts";
+import { isOver, mirrorOf } from "./interactions.ts";
 
 /** An open question and the branch it is on. */
 export type OpenInteraction<Kind extends InteractionKind = InteractionKind> = Interaction<Kind> &
@@ -93,12 +93,17 @@ export async function listInteractions(
   return { interactions: fitting.map(shown) };
 }
 
-/** Questions of a child are shown on the branch whose turn waits for it. */
-async function isMirrored({ store }: Context, { header }: BranchRecord): Promise<boolean> {
-  const { visibility, owner } = header as RowHeader;
+/** Questions of a child are shown on the branch whose turn waits for it, or that began it as a background task. */
+async function isMirrored({ store, views }: Context, { header }: BranchRecord): Promise<boolean> {
+  const { visibility, owner, metadata, asks = [] } = header as RowHeader;
   if (visibility !== "hidden" || !owner) return false;
   const { sessionId, branchId, turnId } = owner;
   const record = await store.getBranch({ sessionId, branchId });
+  if (metadata?.awaited === false && record) {
+    const { interactions } = (await views.loadForRun({ sessionId, branchId })).view;
+    const mirrored = new Set(interactions.map((each) => mirrorOf(each)?.interactionId));
+    return asks.every((id) => mirrored.has(id));
+  }
   return record !== undefined && openTurnIn(record.header as RowHeader) === turnId;
 }
 

@@ -13,6 +13,8 @@ interface Reading {
   open: string | undefined;
   /** Turns that wait to be saved, oldest first: complete ones, and those that ended behind one that waits. */
   readonly staged: Set<string>;
+  /** Whether the open turn is an execution: its calls are steps, which a fact tells of when they have returned. */
+  isExecution: boolean;
   /** The calls of the open turn. */
   readonly calls: Set<string>;
   readonly asked: Map<string, Asked>;
@@ -30,6 +32,7 @@ interface Reading {
 export function checkGrammar(log: readonly StoredEvent[]): string[] {
   const reading: Reading = {
     open: undefined,
+    isExecution: false,
     staged: new Set(),
     calls: new Set(),
     asked: new Map(),
@@ -73,9 +76,10 @@ const rules: { [T in FactType]: Rule<T> } = {
     return closesAll(reading);
   },
   "branch.reverted": closesAll,
-  "turn.started"(reading, { id, inputs = [] }) {
+  "turn.started"(reading, { id, inputs = [], metadata }) {
     const before = reading.open;
     leaveTurn(reading);
+    reading.isExecution = metadata?.workflow !== undefined;
     reading.open = id;
     const problem = inputs.map((inputId) => takesInput(reading, inputId, id)).find((each) => each !== undefined);
     return before === undefined ? problem : `turn ${before} is still open`;
@@ -118,6 +122,7 @@ const rules: { [T in FactType]: Rule<T> } = {
     if (hasEnded === undefined) return `task ${taskId} never began`;
     return hasEnded ? `task ${taskId} has ended before` : undefined;
   },
+  "turn.handed": (reading, fact) => ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId),
   "content.attached"(reading, { turnId }) {
     return turnId === undefined ? undefined : ofOpenTurn(reading, { turnId });
   },
@@ -193,8 +198,8 @@ function takesSignal({ signals }: Reading, signalId: string): string | undefined
   return isTaken ? `signal ${signalId} was taken before` : undefined;
 }
 
-function ofCall({ calls }: Reading, callId: string | undefined): string | undefined {
-  return callId === undefined || calls.has(callId) ? undefined : noCall(callId);
+function ofCall({ calls, isExecution }: Reading, callId: string | undefined): string | undefined {
+  return callId === undefined || isExecution || calls.has(callId) ? undefined : noCall(callId);
 }
 
 function noCall(callId: string): string {

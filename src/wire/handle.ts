@@ -3,7 +3,7 @@
 // browser: a function written against a handle needs neither Node nor a server.
 
 import type { BoughError } from "../base/errors.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type {
   BoughEvent,
   Fact,
@@ -23,6 +23,7 @@ import type {
 import type { PromptDiff, SentPrompt } from "./prompt.ts";
 import type { QueuedInputBody } from "./queue.ts";
 import type { EditInputBody, EventsQuery, InputBody } from "./schemas.ts";
+import type { TaskBody } from "./tasks.ts";
 import type {
   BranchBody,
   BranchSummary,
@@ -35,6 +36,7 @@ import type {
   PermissionBody,
   ResponseAnswer,
   SessionBody,
+  SignalAnswer,
   StateBody,
 } from "./types.ts";
 
@@ -176,6 +178,8 @@ export interface RedoRequest extends BranchDetails {
 export interface BranchEvents extends Array<Fact | UnknownFact> {
   /** There are further events: pass it as `after`. */
   readonly after?: number;
+  /** With `order: "newest"`: there are earlier events; pass it as `before`. */
+  readonly before?: number;
 }
 
 /** The checkpoints of a branch. */
@@ -249,6 +253,10 @@ export interface BranchHandle<Event = BoughEvent> {
   editInput(inputId: string, edit: EditInputBody): Promise<QueuedInputBody>;
   /** Withdraws a queued input; `input_closed` once it was taken or withdrawn. */
   withdrawInput(inputId: string): Promise<void>;
+  /** Background tasks that have not ended, oldest first. */
+  tasks(): Promise<readonly TaskBody[]>;
+  /** Ends a background task; `task_ended` if it has ended before. */
+  cancelTask(taskId: string): Promise<void>;
   /** Interrupts the active run; with `runId`, only that one. */
   interrupt(request?: { runId?: string; reason?: string }): Promise<InterruptAnswer>;
   /** The branch with its place in the tree. */
@@ -257,11 +265,11 @@ export interface BranchHandle<Event = BoughEvent> {
   update(patch: BranchPatch): Promise<BranchBody>;
   /** Deletes the branch; with `recursive`, its forks too. */
   delete(options?: { recursive?: boolean }): Promise<void>;
-  /** Messages, cursor, open questions and active run of one moment. */
-  state(options?: { last?: number }): Promise<StateBody>;
+  /** Messages (with `before`, those of closed turns before that one), cursor, open questions and active run of one moment. */
+  state(options?: { last?: number; before?: string }): Promise<StateBody>;
   /** A page of messages, oldest first: those before the message named, by default the newest. */
   messages(options?: { last?: number; before?: string }): Promise<MessagesBody>;
-  /** A page of kept events, 1,000 by default; with `turnId`, `runId` or `type`, only those. */
+  /** A page of kept events, 1,000 by default; with `turnId`, `runId`, `type` or `types`, only those. */
   events(query?: EventsQuery): Promise<BranchEvents>;
   /** Every kept event after a position (default 0), then kept and live events as they happen. */
   watch(options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<Event, void>;
@@ -307,6 +315,8 @@ export interface BranchHandle<Event = BoughEvent> {
     answer: InteractionAnswer<Kind>,
   ): Promise<ResponseAnswer>;
   respond(interactionId: string, answer: InteractionAnswer | JsonObject): Promise<ResponseAnswer>;
+  /** Tells an execution of a workflow something by name; the same id counts once. */
+  signal(name: string, payload?: Json, options?: { readonly id?: string }): Promise<SignalAnswer>;
   readonly checkpoints: CheckpointHandle<Event>;
   readonly content: ContentHandle;
 }

@@ -11,4 +11,5 @@ export * from "./revise.ts";
 export * from "./routes.ts";
 export * from "./schemas.ts";
 export * from "./sse.ts";
+export * from "./tasks.ts";
 export * from "./types.ts";

@@ -2,8 +2,8 @@
 // sessions are those of agents.
 
 import { Agent, contextOf, startableOf } from "../agent/agent.ts";
-import { notAnAgent, refuseStore } from "../agent/child-agents.ts";
 import type { AgentOptions } from "../agent/index.ts";
+import { notAnAgent, refuseStore } from "../agent/startable.ts";
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId, type Ids } from "../base/ids.ts";
@@ -47,6 +47,8 @@ export interface WorkflowRunnerOptions extends Shared {
   readonly store?: Store | string;
   /** The agents that nodes name by id: by id, or a function that finds them. */
   readonly agents?: Readonly<Record<string, SpawnableAgent>> | AgentOptions["agents"];
+  /** Waits up to this long keep the process; longer ones sleep (default 5,000). */
+  readonly napMs?: number;
   readonly clock?: Clock;
   readonly ids?: Ids;
 }
@@ -56,6 +58,7 @@ const optionsTable = optionTable<WorkflowRunnerOptions>({
   store: anything,
   agents: anything,
   events: anything,
+  napMs: number,
   clock: object,
   ids: object,
   context: anything,
@@ -91,7 +94,7 @@ export class WorkflowRunner extends Agent {
 
   constructor(workflow: Workflow, options: WorkflowRunnerOptions, shared?: Context) {
     const program = {
-      loop: (turn: Parameters<typeof execute>[0]) => execute(turn, workflow),
+      loop: (turn: Parameters<typeof execute>[0]) => execute(turn, workflow, { napMs: options.napMs ?? 5000 }),
       stamp: (runId: string): JsonObject => ({ workflow: { ...stampFor(workflow, runId) } }),
     };
     super(agentOptions(workflow, options), shared, program);
@@ -118,9 +121,9 @@ export class WorkflowRunner extends Agent {
     const stamp = { ...stampFor(this.workflow, id), ...(!isText && { input: "json" as const }) };
     const message = isText ? input : encode(this.workflow, input);
     const metadata = { ...asked.metadata, workflow: { ...stamp } as unknown as JsonObject };
-    const opening = { turnId: this.#context.ids.next(), check: isElsewhere ? refuseOpen : refuseUsed(id) };
-    const place = isElsewhere ? {} : { place: this.#newPlace(id) };
-    return startableOf(this)!.launcher.launch(message, { ...asked, metadata }, { opening, ...place });
+    if (isElsewhere) return super.run(message, { ...asked, metadata });
+    const opening = { turnId: this.#context.ids.next(), check: refuseUsed(id) };
+    return startableOf(this)!.launcher.launch(message, { ...asked, metadata }, { opening, place: this.#newPlace(id) });
   }
 
   /** The branch of an execution that has a session of its own. */
@@ -171,7 +174,7 @@ function checked(workflow: unknown, options: WorkflowRunnerOptions): Workflow {
 }
 
 function agentOptions(workflow: Workflow, options: WorkflowRunnerOptions): AgentOptions {
-  const { agents, id = workflow.name, ...rest } = options;
+  const { agents, id = workflow.name, napMs: _napMs, ...rest } = options;
   const find = typeof agents === "object" ? (agentId: string) => findIn(agents, agentId) : agents;
   return { ...rest, id, name: workflow.name, model: noModel, ...(find && { agents: find }) } as AgentOptions;
 }
@@ -206,10 +209,4 @@ function refuseUsed(executionId: string) {
     const how = open ? "is open: run() without an input goes on with it" : "has ended";
     throw new BoughError("session_exists", `The execution "${executionId}" ${how}.`, { data: { executionId } });
   };
-}
-
-function refuseOpen({ open }: BranchView): void {
-  if (!open) return;
-  const sentence = "The branch has an open turn; run() without an input goes on with it, interrupt() ends it.";
-  throw new BoughError("turn_open", sentence, { data: { turnId: open.id } });
 }

@@ -16,6 +16,9 @@ export type GraphEvent =
 /** The engine's flows have a function under it, which shows a live event. */
 export const showsLive: unique symbol = Symbol("bough.flow.show");
 
-export function showLive(flow: Flow, event: GraphEvent): void {
-  (flow as Flow & { readonly [showsLive]?: (event: GraphEvent) => void })[showsLive]?.(event);
+/** `after` is the key of the step that the event follows: it is not shown again when that was recorded before. */
+export type ShowLive = (event: GraphEvent, after?: string) => void;
+
+export function showLive(flow: Flow, event: GraphEvent, after?: string): void {
+  (flow as Flow & { readonly [showsLive]?: ShowLive })[showsLive]?.(event, after);
 }

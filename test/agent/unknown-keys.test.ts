@@ -77,6 +77,8 @@ const ofAgent: Calls = [
   ["submit", "Go", { sessionId: "s", ...odd }],
   ["respond", "s", "q", {}, odd],
   ["interrupt", "s", odd],
+  ["signal", "s", { name: "n", ...odd }],
+  ["signal", "s", { name: "n" }, odd],
   ["recover", odd],
   ["keepRecovering", odd],
   ["close", odd],
@@ -116,6 +118,7 @@ const ofSessionsWithout = [
   ...["promptOf", "diffPrompts", "listQueue", "listPermissions", "loadSessionAndBranch", "saveSessionAndBranch"],
   ...[
     "listCheckpoints",
+    "listTasks",
     "deleteCheckpoints",
     "deleteOlderThan",
     "listContent",
@@ -158,7 +161,7 @@ describe("an agent", () => {
 
   test("has no other method with options", () => {
     const agent = createAgent({ model: model() });
-    const without = [...ofSessionsWithout, "branch", "session", "subscribe", "contextUsage"];
+    const without = [...ofSessionsWithout, "branch", "session", "subscribe", "contextUsage", "cancelTask"];
     const known = new Set([...without, ...ofAgent.map(([method]) => method)]);
     expect(methodsOf(agent).filter((method) => !known.has(method))).toEqual([]);
   });

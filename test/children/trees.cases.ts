@@ -7,7 +7,7 @@ import { z } from "zod";
 import { type Agent, createAgent, defineTool, type SpawnOptions, type Store, subagent } from "../../src/index.ts";
 import { checkLogs, scriptedModel } from "../../src/testing/index.ts";
 import { said } from "../agent/kit.ts";
-import { deadOwner } from "../sessions/kit.ts";
+import { deadOwner, dying } from "../sessions/kit.ts";
 
 /** An agent, and what it does in its one batch of calls. */
 interface Node {
@@ -55,29 +55,6 @@ function agentOf({ fails, steps }: Node, name: string, more: object = {}): Agent
   });
   const retry = { attempts: 1 };
   return createAgent({ name, model, tools, retry, telemetry: false, ...more }) as Agent;
-}
-
-/** A store that answers nothing any more after so many writes, as a dead process asks nothing. */
-function dying(store: Store, writes: number): { readonly store: Store; readonly died: Promise<void> } {
-  let left = writes;
-  let die = () => {};
-  const died = new Promise<void>((resolve) => {
-    die = resolve;
-  });
-  const writing = new Set<keyof Store>(["append", "createBranch", "createSession"]);
-  const proxy = new Proxy(store, {
-    get(target, name: keyof Store) {
-      const value = target[name];
-      if (typeof value !== "function") return value;
-      return (...args: never[]) => {
-        if (writing.has(name)) left--;
-        if (left >= 0) return (value as (...all: never[]) => unknown).apply(target, args);
-        die();
-        return new Promise(() => {});
-      };
-    },
-  });
-  return { store: proxy, died };
 }
 
 const main = { sessionId: "s", branchId: "main" };

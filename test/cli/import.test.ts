@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createAgent, defineTool, type Middleware, openSessions } from "../../src/index.ts";
+import { createAgent, defineTool, type Middleware, openSessions, subagent } from "../../src/index.ts";
 import type { Store } from "../../src/log/store.ts";
 import { checkLogs, scriptedModel } from "../../src/testing/index.ts";
 import { bough, fill, fillRich, inStore, scratch, snapshot } from "./kit.ts";
@@ -56,6 +56,28 @@ async function attack(cwd: string): Promise<void> {
   expect(exported.code).toBe(0);
 }
 
+test("an import ends background tasks, with the turns of their children", async () => {
+  const cwd = scratch();
+  await inStore(`sqlite:${cwd}/evil.db`, async (store) => {
+    const child = createAgent({ name: "child", model: scriptedModel(() => new Promise<never>(() => {})) });
+    const review = subagent(child, { description: "Reviews.", permission: false, mode: "background" });
+    const model = scriptedModel([{ calls: [{ name: "review", input: { input: "Go." } }] }, "Started."]);
+    const agent = createAgent({ id: "helper", model, tools: { review }, store });
+    await agent.createSession("s");
+    await agent.run("Go.", "s").result;
+    await agent.close();
+  });
+  await bough(cwd, "sessions", "export", "s", "--store", `sqlite:${cwd}/evil.db`, "-o", "s.json");
+  const { stdout } = await bough(cwd, "sessions", "import", "s.json", "--store", `sqlite:${cwd}/own.db`);
+  expect(stdout).toContain("Closed 1 open turn.\nEnded 1 background task.");
+  await inStore(`sqlite:${cwd}/own.db`, async (store) => {
+    const sessions = await openSessions(store);
+    expect(await sessions.listTasks("s")).toEqual([]);
+    expect((await store.listOpen()).branches).toEqual([]);
+    expect(await checkLogs(store)).toEqual([]);
+  });
+});
+
 describe("a session of somebody else's", () => {
   test("runs nothing that was approved there: open turns are closed and permissions forgotten", async () => {
     const cwd = scratch();
@@ -68,7 +90,7 @@ describe("a session of somebody else's", () => {
     const again = await bough(cwd, ...words, "--json");
     expect(JSON.parse(again.stdout)).toMatchObject({
       ...{ sessions: 1, imported: 0, verified: true, trusted: false },
-      ...{ closedTurns: 3, voidedAnswers: 2, withdrawnInputs: 1, droppedPermissions: 1 },
+      ...{ closedTurns: 3, voidedAnswers: 2, withdrawnInputs: 1, endedTasks: 0, droppedPermissions: 1 },
     });
 
     await inStore(`sqlite:${cwd}/mine.db`, async (store) => {

@@ -230,6 +230,7 @@ test("every route that is not about the server itself has a method", async () =>
   await client.createBranch({ agentId: ":agentId", sessionId: ":sessionId" });
   await client.listAgents();
   await client.getAgent(":agentId");
+  await client.getGraph(":agentId");
   await client.createAgent({ config: { model: "x/y" } });
   await client.updateAgent(":agentId", { config: { model: "x/y" } });
   await client.deleteAgent(":agentId");
@@ -238,6 +239,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.checkpoints.list(), b.checkpoints.save(), b.checkpoints.load(":checkpointId")]);
   await Promise.all([b.checkpoints.fork(":checkpointId"), b.checkpoints.revert(":checkpointId"), b.content.list()]);
   await Promise.all([b.queue(), b.editInput(":inputId", { when: "idle" }), b.withdrawInput(":inputId")]);
+  await Promise.all([b.tasks(), b.cancelTask(":taskId")]);
   await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
   await Promise.all([b.compact(), b.uncompact(), b.compactions(), b.checkCompaction()]);
@@ -245,7 +247,8 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.pin(":messageId"), b.unpin(":messageId"), b.pins()]);
   await Promise.all([b.contextUsage(), b.messages(), client.audit({ limit: 1 })]);
   const decoded = new Set([...asked].map((each) => decodeURIComponent(each)));
-  const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...rest } = routes;
+  const { health: _h, ready: _r, openapi: _o, liveEvents: _l, socket: _s, ...others } = routes;
+  const { tenantChanges: _t, sessionChanges: _c, ...rest } = others;
   expect(
     Object.values(rest)
       .map(({ method, path }) => `${method} ${path}`)

@@ -1,15 +1,12 @@
 // onEvent of useBranch in a browser: a program's own events reach the component under their own types, once each.
 
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { rolldown } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { defineEvent, defineTool } from "../../src/index.ts";
 import { scriptedModel } from "../../src/scripted/index.ts";
 import { given } from "../server/kit.ts";
 import { launch, missing } from "./browser.ts";
+import { servePage } from "./page.ts";
 
 const orderPlaced = defineEvent({ type: "order.placed", kept: true, schema: z.object({ total: z.number() }) });
 const order = defineTool({
@@ -20,25 +17,8 @@ const order = defineTool({
   },
 });
 
-/** The origin of the page. */
-async function servePage(): Promise<string> {
-  const input = fileURLToPath(new URL("./orders.mjs", import.meta.url));
-  const transform = { define: { "process.env.NODE_ENV": '"development"' } };
-  const bundled = await rolldown({ input, platform: "browser", transform });
-  const { output } = await bundled.generate({ format: "esm" });
-  await bundled.close();
-  const http = createServer((request, response) => {
-    const isCode = request.url === "/orders.js";
-    response.writeHead(200, { "content-type": isCode ? "text/javascript" : "text/html" });
-    response.end(isCode ? output[0].code : '<body><script type="module" src="/orders.js"></script></body>');
-  });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void http.close());
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-}
-
 test.skipIf(missing)("a page hears own events once each, with the function of its latest render", async () => {
-  const [origin, browser] = await Promise.all([servePage(), launch()]);
+  const [origin, browser] = await Promise.all([servePage("./orders.mjs"), launch()]);
   onTestFinished(() => browser.close());
   const model = scriptedModel((prompt) =>
     prompt.at(-1)!.role === "tool" ? "Done." : { calls: [{ name: "order", input: {} }] },

@@ -6,6 +6,15 @@ import { createAgent, defineTool, type JsonObject, subagent } from "../../src/in
 import { type Script, scriptedModel } from "../../src/scripted/index.ts";
 import { expectProblem, type Given, given, isEvent, type OpenStore, scope, until } from "./kit.ts";
 
+/** Something that a test lets happen. */
+function gate() {
+  let open = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open: () => open() };
+}
+
 const input = z.object({});
 const ask = defineTool({ input, execute: (_, context) => context.ask("Which tree?") });
 const isAnswered = (prompt: readonly { role: string }[]) => prompt.at(-1)!.role === "tool";
@@ -112,6 +121,70 @@ export function describeChildren(open: OpenStore): void {
       const { events } = (await g.ask("GET", `/sessions/s/branches/${branchId}/events?type=turn.ended`)).body;
       return events.length === 1 && events[0].reason === "enough";
     });
+  });
+
+  test("5.24 background tasks are listed and cancelled; the end of one begins a turn", async () => {
+    const passage = gate();
+    const child = createAgent({ name: "researcher", model: scriptedModel(() => passage.passed.then(() => "An oak.")) });
+    const research = subagent(child, { description: "Researches.", permission: false, mode: "background" });
+    const boss: Script = (prompt) => {
+      const last = prompt.at(-1)!;
+      if (last.role === "tool") return "Started.";
+      return JSON.stringify(last.content).includes("<task") ? "Told." : call("research", { input: "Which tree?" });
+    };
+    const g = await given(boss, { open, agent: { name: "boss", tools: { research } } });
+    const live = await readyStream(g);
+    await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
+    await live.until(isEvent("turn.committed"));
+    const tasksPath = "/sessions/s/branches/main/tasks";
+    const { tasks } = (await g.ask("GET", tasksPath)).body;
+    expect(tasks).toMatchObject([{ taskId: expect.any(String), name: "research", status: "running" }]);
+    const { status: _status, ...listed } = tasks[0];
+    expect((await g.ask("GET", `${scope}/state`)).body.tasks).toEqual([listed]);
+    await g.ask("POST", `${scope}/inputs`, { input: "Once more." });
+    await live.until(isEvent("turn.committed"));
+    const second = (await g.ask("GET", tasksPath)).body.tasks[1];
+    expect((await g.ask("DELETE", `${scope}/tasks/${second.taskId}`)).status).toBe(204);
+    await live.until((frame) => frame.type === "event" && frame.event.type === "task.ended");
+    expectProblem(await g.ask("DELETE", `${scope}/tasks/${second.taskId}`), 409, "task_ended");
+    expectProblem(await g.ask("DELETE", `${scope}/tasks/task-0`), 404, "task_not_found");
+    passage.open();
+    await live.until(
+      (frame) => frame.type === "child" && frame.event.type === "run-end" && frame.event.status === "completed",
+    );
+    await live.until(isEvent("turn.committed"));
+    const { messages, tasks: left } = (await g.ask("GET", `${scope}/state`)).body;
+    expect(left).toEqual([]);
+    expect(messages.at(-2)).toMatchObject({ source: "task" });
+    expect(messages.at(-1).content).toMatchObject([{ text: "Told." }]);
+  });
+
+  test("5.19 a background child's question is in the inbox once; its answer on the parent goes to the child", async () => {
+    const researcher = createAgent({ name: "researcher", model: scriptedModel(asking), tools: { ask } });
+    const research = subagent(researcher, { description: "Researches.", permission: false, mode: "background" });
+    const script: Script = (prompt) => {
+      const last = prompt.at(-1)!;
+      if (last.role === "tool") return "Started.";
+      return JSON.stringify(last.content).includes("<task") ? "Told." : call("research", { input: "Which tree?" });
+    };
+    const g = await given(script, { open, agent: { name: "boss", tools: { research } } });
+    const live = await readyStream(g);
+    await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
+    await live.until(isEvent("turn.committed"));
+    const interactions = await until(async () => {
+      const found = (await g.ask("GET", "/interactions")).body.interactions;
+      return found.length === 1 && found[0].branchId === "main" && found;
+    });
+    expect(interactions).toMatchObject([
+      { branchId: "main", request: { question: "Which tree?", child: { depth: 1 } } },
+    ]);
+    await until(async () => (await g.store.listRuns()).length === 0);
+    const answer = { interactionId: interactions[0].id, answer: { answer: "The oak." } };
+    expect((await g.ask("POST", `${scope}/responses`, answer)).body.runId).toEqual(expect.any(String));
+    await live.until(isEvent("turn.committed"));
+    const state = (await g.ask("GET", `${scope}/state`)).body;
+    expect(state.interactions).toEqual([]);
+    expect(JSON.stringify(state.messages.at(-2).content)).toContain("An oak.");
   });
 
   test("4.1 lists tell what each branch used; a stored agent is found by its id and says its events once", async () => {

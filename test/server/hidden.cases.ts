@@ -112,6 +112,7 @@ export function describeHidden(open: OpenStore): void {
       refused.push(name);
     }
     expect(refused.sort()).toEqual([
+      "cancelTask",
       "checkCompaction",
       "compact",
       "deleteBranch",

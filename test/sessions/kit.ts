@@ -176,3 +176,26 @@ export async function appendRaw(store: Store, ref: BranchRef, ...drafts: Draft[]
   const encoded = drafts.map((draft) => codec.encode(draft));
   await store.append(ref, encoded, { header: turnPatch(await replay(store, ref), drafts) });
 }
+
+/** A store that answers nothing any more after so many writes, as a dead process asks nothing. */
+export function dying(store: Store, writes: number): { readonly store: Store; readonly died: Promise<void> } {
+  let left = writes;
+  let die = () => {};
+  const died = new Promise<void>((resolve) => {
+    die = resolve;
+  });
+  const writing = new Set<keyof Store>(["append", "createBranch", "createSession"]);
+  const proxy = new Proxy(store, {
+    get(target, name: keyof Store) {
+      const value = target[name];
+      if (typeof value !== "function") return value;
+      return (...args: never[]) => {
+        if (writing.has(name)) left--;
+        if (left >= 0) return (value as (...all: never[]) => unknown).apply(target, args);
+        die();
+        return new Promise(() => {});
+      };
+    },
+  });
+  return { store: proxy, died };
+}

@@ -7,6 +7,7 @@ import { misuse } from "../command.ts";
 import { count } from "../terminal.ts";
 import { queue } from "./queue.ts";
 import { placeOf, type Talk } from "./talk.ts";
+import { tasks } from "./tasks.ts";
 
 interface SlashCommand {
   readonly usage: string;
@@ -93,6 +94,12 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     summary: "list messages that wait for their turn; change or withdraw one",
     words: "rest",
     run: (chat, [typed = ""]) => queue(chat, typed),
+  },
+  tasks: {
+    usage: "/tasks [rm N]",
+    summary: "list background tasks; cancel one",
+    words: "rest",
+    run: (chat, [typed = ""]) => tasks(chat, typed),
   },
   history: {
     usage: "/history [N]",

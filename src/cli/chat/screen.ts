@@ -6,7 +6,7 @@ import type { Form, Question } from "../../chat/questions.ts";
 import { moment, oneLine, SafeStream, safeText, visible } from "../../chat/text.ts";
 import type { BoughEvent, Message } from "../../events/index.ts";
 import { textOf } from "../../events/index.ts";
-import type { ContextUsage, QueuedInputBody } from "../../wire/index.ts";
+import type { ContextUsage, QueuedInputBody, TaskBody } from "../../wire/index.ts";
 import { count, type Terminal } from "../terminal.ts";
 import type { Attachment } from "./attachments.ts";
 import { WordFlow } from "./word-flow.ts";
@@ -21,6 +21,7 @@ export type Finding =
   | { readonly type: "context"; readonly usage: ContextUsage }
   | { readonly type: "attached"; readonly files: readonly Attachment[] }
   | { readonly type: "queue"; readonly inputs: readonly QueuedInputBody[] }
+  | { readonly type: "tasks"; readonly tasks: readonly TaskBody[] }
   | { readonly type: "undone"; readonly messages: number; readonly said: string };
 
 export interface Screen {
@@ -244,7 +245,10 @@ export class TextScreen implements Screen {
     switch (finding.type) {
       case "sessions":
         if (finding.sessions.length === 0) return ["There are no sessions yet."];
-        return finding.sessions.map(({ id, lastActivity }) => `${moment(lastActivity)}  ${visible(id)}`);
+        return finding.sessions.map(({ id, lastActivity, title }) => {
+          const named = title === undefined ? "" : `  ${oneLine(title, this.#room)}`;
+          return `${moment(lastActivity)}  ${visible(id)}${named}`;
+        });
       case "branches":
         return treeLines(finding.branches, finding.current);
       case "history":
@@ -267,6 +271,12 @@ export class TextScreen implements Screen {
         return finding.inputs.map(
           (input, i) =>
             `${String(i + 1).padStart(4)}  ${moment(input.queuedAt)}  ${oneLine(saidIn(input), this.#room)}`,
+        );
+      case "tasks":
+        if (finding.tasks.length === 0) return ["No background task goes on."];
+        return finding.tasks.map(
+          ({ startedAt, name, status }, i) =>
+            `${String(i + 1).padStart(4)}  ${moment(startedAt)}  ${oneLine(name, this.#room)}${status === "waiting" ? " (waits for an answer)" : ""}`,
         );
       case "undone":
         return [`Reverted ${count(finding.messages, "message")}, starting with “${oneLine(finding.said, 60)}”.`];

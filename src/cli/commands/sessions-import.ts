@@ -66,13 +66,20 @@ export const sessionsImport = defineCommand({
 });
 
 /** What an import without --trust changed. */
-function sentencesOf({ closedTurns, voidedAnswers, withdrawnInputs, droppedPermissions }: Distrusted): string[] {
+function sentencesOf({
+  closedTurns,
+  voidedAnswers,
+  withdrawnInputs,
+  endedTasks,
+  droppedPermissions,
+}: Distrusted): string[] {
   const lines: string[] = [];
   if (closedTurns > 0) {
     const answers = voidedAnswers > 0 ? `, with ${count(voidedAnswers, "answer")} that no call had used` : "";
     lines.push(`Closed ${count(closedTurns, "open turn")}${answers}.`);
   }
   if (withdrawnInputs > 0) lines.push(`Withdrew ${count(withdrawnInputs, "queued input")}.`);
+  if (endedTasks > 0) lines.push(`Ended ${count(endedTasks, "background task")}.`);
   if (droppedPermissions > 0) lines.push(`Dropped ${count(droppedPermissions, "remembered permission")}.`);
   if (lines.length > 0)
     lines.push("If the file is your own, delete the session and import it again with --trust to keep these.");

@@ -3,6 +3,7 @@
 //   Distrust-1. No turn is left open: each gets a `turn.ended` (interrupted, reason "imported"), on every branch that sees it open.
 //       Nothing can resume it, so neither its calls nor the answers it was given have any effect.
 //       No input is left in a queue: each gets an `input.withdrawn` (reason "imported"), because the next run would take it.
+//       No background task goes on: each gets a `task.ended` (cancelled, reason "imported"), because its agent's turn is closed.
 //   Distrust-2. Remembered permissions are gone from the session's state and from the state of its branches.
 //   Distrust-3. The same file always results in the same session, so an import can be repeated and compared.
 //   Distrust-4. A branch's row and its facts name the same owner: the row alone can't hide a branch or give it to another.
@@ -25,12 +26,14 @@ export interface Distrusted {
   voidedAnswers: number;
   /** Inputs that were queued. */
   withdrawnInputs: number;
+  /** Background tasks that had not ended. */
+  endedTasks: number;
   /** Tools for which a choice was remembered. */
   droppedPermissions: number;
 }
 
 export function nothingDistrusted(): Distrusted {
-  return { closedTurns: 0, voidedAnswers: 0, withdrawnInputs: 0, droppedPermissions: 0 };
+  return { closedTurns: 0, voidedAnswers: 0, withdrawnInputs: 0, endedTasks: 0, droppedPermissions: 0 };
 }
 
 const reason = "imported";
@@ -54,6 +57,7 @@ export async function distrust(session: StagedSession, sum: Distrusted): Promise
       sum.voidedAnswers += unused;
     }
     sum.withdrawnInputs += view.queue.length;
+    sum.endedTasks += view.tasks.length;
     const header = mergePatch(branch.header, turnPatch(view, drafts));
     session.extend(branch, drafts.map(codec.encode), header);
   }
@@ -81,6 +85,14 @@ function endingsOf(view: BranchView): Draft[] {
     drafts.push({ type: "turn.ended", id: `${reason}.${open.id}`, at, turnId: open.id, status: "interrupted", reason });
   for (const { id } of view.queue) {
     drafts.push({ type: "input.withdrawn", id: `${reason}.${id}`, at, inputId: id, reason });
+  }
+  for (const { id: taskId } of view.tasks) {
+    drafts.push({ type: "task.ended", id: `${taskId}.end`, at, taskId, status: "cancelled", reason });
+  }
+  for (const { id, turnId } of view.interactions) {
+    // Those of a turn go with it.
+    if (turnId === undefined)
+      drafts.push({ type: "interaction.expired", id: `${reason}.${id}`, at, interactionId: id, reason });
   }
   const isRemembered = Object.hasOwn(state, permissionsSlot) || Object.hasOwn(open?.set ?? {}, permissionsSlot);
   if (isRemembered) {

@@ -8,14 +8,17 @@ import type { ModelPart } from "../../models/index.ts";
 export class CallIds {
   readonly #messageId: string;
   readonly #earlier: readonly Message[];
-  #taken: Set<string> | undefined;
+  readonly #turn: TakenIds;
+  #before: ReadonlySet<string> | undefined;
+  readonly #taken = new Set<string>();
   /** The calls whose input has begun and that were not asked for yet, by the id the server gave. */
   readonly #begun = new Map<string, string[]>();
 
-  /** For a message of a turn that has these already. */
-  constructor(messageId: string, earlier: readonly Message[]) {
+  /** For a message of a turn that has these already; `turn` is the turn's own. */
+  constructor(messageId: string, earlier: readonly Message[], turn = new TakenIds()) {
     this.#messageId = messageId;
     this.#earlier = earlier;
+    this.#turn = turn;
   }
 
   /** The part of a model's stream, under the id of the call it belongs to. */
@@ -54,13 +57,34 @@ export class CallIds {
   }
 
   #next(given: string): string {
-    // Made when the first call comes: most replies have none.
-    this.#taken ??= new Set(this.#earlier.flatMap(callsOf).map(({ toolCallId }) => toolCallId));
+    // Looked for when the first call comes: most replies have none.
+    this.#before ??= this.#turn.of(this.#earlier);
+    const earlier = this.#before;
     const own = `${this.#messageId}-${given}`;
     let id = given || own;
-    for (let n = 1; this.#taken.has(id); n++) id = n === 1 ? own : `${own}-${n}`;
+    for (let n = 1; earlier.has(id) || this.#taken.has(id); n++) id = n === 1 ? own : `${own}-${n}`;
     this.#taken.add(id);
     return id;
+  }
+}
+
+/** The call ids of a turn's messages. A turn mostly grows, so only what came since is looked at. */
+export class TakenIds {
+  readonly #messages: Message[] = [];
+  #ids = new Set<string>();
+
+  of(messages: readonly Message[]): ReadonlySet<string> {
+    const known = this.#messages;
+    const isSame = known.length <= messages.length && known.every((message, i) => message === messages[i]);
+    if (!isSame) {
+      known.length = 0;
+      this.#ids = new Set();
+    }
+    for (let i = known.length; i < messages.length; i++) {
+      known.push(messages[i]!);
+      for (const { toolCallId } of callsOf(messages[i]!)) this.#ids.add(toolCallId);
+    }
+    return this.#ids;
   }
 }
 

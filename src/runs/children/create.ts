@@ -34,7 +34,7 @@ export interface ChildOrigin {
 export async function createChild(origin: ChildOrigin, { ref, turnId }: ChildAddress): Promise<boolean> {
   const { context, call, options } = origin;
   const { session, branch, memory } = resolvePolicy(options);
-  const metadata = { ...stampsOf(origin, turnId), ...options.metadata };
+  const metadata = { ...stampsOf(origin, turnId), ...options.metadata, awaited: origin.awaited };
   if (session !== "parent") await ensureSession(context, ref.sessionId, session === "new" ? { metadata } : {});
   // A branch that is named is not made: its absence is an error.
   if (typeof branch !== "string") throw missingBranch(ref);
@@ -104,7 +104,7 @@ async function forkPoint(origin: ChildOrigin): Promise<{ from: string } | { from
 }
 
 /** What lists and screens show of where a child comes from. */
-function stampsOf({ agent, call, depth, options, awaited }: ChildOrigin, runId: string): JsonObject {
+function stampsOf({ agent, call, depth, options }: ChildOrigin, runId: string): JsonObject {
   const { session, branch } = resolvePolicy(options);
   return {
     kind: "subagent",
@@ -121,7 +121,6 @@ function stampsOf({ agent, call, depth, options, awaited }: ChildOrigin, runId: 
     sessionPolicy: typeof session === "string" ? session : "shared",
     branchPolicy: typeof branch === "string" ? branch : "existing",
     depth,
-    awaited,
   };
 }
 

@@ -190,7 +190,7 @@ interface Attempt extends CallInProgress {
 async function hear(turn: ActiveTurn, request: ModelRequest, attempt: Attempt): Promise<void> {
   const { signal, emitter, plan } = turn;
   const { id, assembler, span } = attempt;
-  const ids = new CallIds(id, attempt.earlier);
+  const ids = new CallIds(id, attempt.earlier, turn.callIds);
   const { wrapModelCall, changesRequest } = plan.pipeline;
   const partials = plan.output && new Partials(plan.output);
   const onSend = (sent: ModelRequest, marks: readonly number[]) => {

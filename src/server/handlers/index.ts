@@ -11,6 +11,7 @@ import { liveHandlers } from "./live.ts";
 import { queueHandlers } from "./queue.ts";
 import { runHandlers } from "./runs.ts";
 import { sessionHandlers } from "./sessions.ts";
+import { taskHandlers } from "./tasks.ts";
 
 /** A handler for every route of the table. */
 export const handlers: Readonly<Record<RouteName, Handler>> = {
@@ -27,6 +28,7 @@ export const handlers: Readonly<Record<RouteName, Handler>> = {
   ...contentHandlers,
   ...runHandlers,
   ...queueHandlers,
+  ...taskHandlers,
   ...liveHandlers,
   ...agentHandlers,
   audit({ audit, identity, query }: Exchange) {

@@ -1,9 +1,18 @@
 import type { Agent } from "../../agent/index.ts";
-import { findRoot } from "../../runs/index.ts";
+import { parentOf } from "../../runs/children/port.ts";
+import { askerOf, findRoot } from "../../runs/index.ts";
 import { momentOf, runsBody } from "../../sessions/bodies.ts";
 import { readBranch } from "../../sessions/branches.ts";
 import { whyNotOpen } from "../../sessions/interactions.ts";
-import type { InputBody, InterruptBody, ResponseAnswer, ResponseBody, RunBody } from "../../wire/index.ts";
+import type {
+  InputBody,
+  InterruptBody,
+  ResponseAnswer,
+  ResponseBody,
+  RunBody,
+  SignalAnswer,
+  SignalBody,
+} from "../../wire/index.ts";
 import type { Identity } from "../auth.ts";
 import type { Exchange } from "../exchange.ts";
 import { listAnswer, type PageQuery } from "../pages.ts";
@@ -40,10 +49,12 @@ export const runHandlers = {
     submit(exchange, exchange.identity, exchange.body as InputBody, exchange.idempotencyKey),
   interrupt: (exchange: Exchange) => interrupt(exchange, exchange.body as InterruptBody),
   respond: (exchange: Exchange) => respond(exchange, exchange.identity, exchange.body as ResponseBody),
+  signal: (exchange: Exchange) => signal(exchange, exchange.identity, exchange.body as SignalBody),
   async state(exchange: Exchange) {
     await exchange.agent();
-    const { last = 200 } = exchange.query as { last?: number };
-    return stateAnswer(await momentOf(exchange.tenant.context, exchange.ref), last, exchange.limits);
+    const { last = 200, before: upTo } = exchange.query as { last?: number; before?: string };
+    const moment = await momentOf(exchange.tenant.context, exchange.ref);
+    return stateAnswer(moment, last, exchange.limits, upTo === undefined ? {} : { upTo });
   },
 };
 
@@ -72,13 +83,29 @@ export async function respond(
     throw await whyNotOpen(tenant.context, ref, interactionId);
   }
   // A child's turn goes on with the turn that waits for it.
-  const root = await findRoot(tenant.context, ref);
+  const root = await findRoot(tenant.context, await askerOf(tenant.context, ref, interactionId));
   const { uncommittedTurn } = await readBranch(tenant.context, root);
-  const agent = await agentOf(tenant, uncommittedTurn?.runs.at(-1)?.agentId, asked);
+  // That of a child which no call waits for is continued by the agent at the root of its chain.
+  const rootId = parentOf(uncommittedTurn?.metadata)?.rootId ?? uncommittedTurn?.runs.at(-1)?.agentId;
+  const agent = await agentOf(tenant, rootId, asked);
   const by = identity.user === undefined ? {} : { by: identity.user };
   const run = await agent.respond(ref, interactionId, answer, { ...by, clientGraceMs });
   const runId = run && (await tenant.submissions.takenUp(root, run));
   return { interactionId, ...(runId !== undefined && { runId }) };
+}
+
+async function signal(exchange: Exchange, identity: Identity, body: SignalBody): Promise<SignalAnswer> {
+  const asked = await exchange.agent();
+  const { ref, tenant } = exchange;
+  const root = await findRoot(tenant.context, ref);
+  const { uncommittedTurn } = await readBranch(tenant.context, root);
+  const rootId = parentOf(uncommittedTurn?.metadata)?.rootId ?? uncommittedTurn?.runs.at(-1)?.agentId;
+  const agent = await agentOf(tenant, rootId, asked);
+  const signalId = body.id ?? exchange.idempotencyKey ?? tenant.context.ids.next();
+  const by = identity.user === undefined ? {} : { by: identity.user };
+  const run = await agent.signal(ref, { ...body, id: signalId, ...by }, { clientGraceMs });
+  const runId = run && (await tenant.submissions.takenUp(root, run));
+  return { signalId, ...(runId !== undefined && { runId }) };
 }
 
 const answerScopes = ["approve", "run"] as const;

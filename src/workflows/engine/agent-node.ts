@@ -6,6 +6,7 @@ import { type JsonObject, outputLimits, ownJson } from "../../base/json.ts";
 import type { Fact, Part, UnknownFact } from "../../events/index.ts";
 import type { ParentRun } from "../../runs/children/port.ts";
 import { spawnChild } from "../../runs/children/spawn.ts";
+import { Parked } from "../../runs/endings.ts";
 import type { OutputChoice, Run, RunOptions, RunResult } from "../../runs/index.ts";
 import { createContext } from "../../sessions/context.ts";
 import { Sessions } from "../../sessions/index.ts";
@@ -95,13 +96,19 @@ async function runOnBranch(node: AgentNode, input: NodeInput, { attempt, signal 
     ...(limits && { limits }),
     ...(context !== undefined && { context }),
   };
-  const child = await places.inTurn(ref, () => spawnChild(spawning, agent, input, asked));
+  const child = await places.inTurn(ref, () => spawnChild(spawning, agent, input, asked)).catch(withoutAnswer);
   const value = { text: child.text, ...(child.output !== undefined && { output: child.output }) };
   const { child: end, usage } = turn.children.resultOf(key);
   return {
     value: { ...value, usage: child.usage, ref: child.ref },
     more: { ...(end && { child: end }), ...(usage && { usage: { ...usage } }) },
   };
+}
+
+/** An agent that gave no answer of the form it was asked for has failed with that code: a router may go on without one. */
+function withoutAnswer(error: unknown): never {
+  if (!BoughError.is(error) || error.data.code !== "output_invalid") throw error;
+  throw new BoughError("output_invalid", error.message, { data: error.data, cause: error });
 }
 
 function configOf({ instructions }: AgentNodeOptions): RunOptions["config"] {
@@ -134,7 +141,7 @@ async function runInMemory(node: AgentNode, input: NodeInput, { signal }: Attemp
   try {
     const result = await run.result;
     if (signal.aborted) throw signal.reason;
-    return outcomeOf(node, result, options);
+    return outcomeOf(found.name, result, options);
   } finally {
     turn.children.track(key, () => 0);
     signal.removeEventListener("abort", stop);
@@ -142,15 +149,16 @@ async function runInMemory(node: AgentNode, input: NodeInput, { signal }: Attemp
   }
 }
 
-function outcomeOf({ name }: AgentNode, result: RunResult, { output }: AgentNodeOptions): StepOutcome {
+function outcomeOf(name: string, result: RunResult, { output }: AgentNodeOptions): StepOutcome {
   if (result.status !== "completed") {
     const { error, reason = "no reason was given", status } = result;
     const words = error?.message ?? reason;
     const sentence = `The agent "${name}" ${status === "failed" ? "failed" : `was ${status}`}: ${words}`;
-    throw new BoughError("run_failed", /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, {
-      data: { agent: name, status },
+    const failure = new BoughError("run_failed", /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, {
+      data: { agent: name, status, ...(error && { code: error.code }) },
       cause: error,
     });
+    return withoutAnswer(failure);
   }
   const { text, totalUsage } = result;
   const usage = { ...totalUsage } as JsonObject;
@@ -215,8 +223,6 @@ async function answer(
     if (given.answered) await run().respond(fact.id, given.answer);
     else await run().interrupt("no answer");
   } catch (error) {
-    if (!execution.isLeft && !turn.signal.aborted && error instanceof Error && error.name === "AbortError") {
-      execution.leave(error as never);
-    }
+    if (!execution.isLeft && !turn.signal.aborted && error instanceof Parked) execution.leave(error);
   }
 }

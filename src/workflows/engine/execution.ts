@@ -1,13 +1,13 @@
 // Execution: one pass of a workflow's code over a turn, from its first line to where it ends or waits. It owns what the code
 // asks for and what of that is under way; what was done before is in the records.
-//   Flow-1. A step's identity is its key (scope.ts), never its order and never the clock.
-//   Flow-2. A recorded step is never executed again.
-//   Flow-3. A step's result is seen by the code after its record is durable; records that are ready together share an append.
-//   Flow-4. An answer or a signal is taken by one step, by its id.
-//   Flow-5. Recorded steps that the code did not ask for, or asked for with another input, are reported; `strict` refuses them.
-//   Flow-6. What could turn out otherwise (race, any, time, chance) is recorded, so that a second pass goes the same way.
-//   Flow-7. A pass that is left goes no further: what its code waits for never comes, so it writes and starts nothing more.
-//   Flow-8. A pass is left when nothing is under way but waiting: then the turn sleeps, and costs neither process nor memory.
+//   Execution-1. A step's identity is its key (scope.ts), never its order and never the clock.
+//   Execution-2. A recorded step is never executed again.
+//   Execution-3. A step's result is seen by the code after its record is durable; records that are ready together share an append.
+//   Execution-4. An answer or a signal is taken by one step, by its id.
+//   Execution-5. Recorded steps that the code did not ask for, or asked for with another input, are reported; `strict` refuses them.
+//   Execution-6. What could turn out otherwise (race, any, time, chance) is recorded, so that a second pass goes the same way.
+//   Execution-7. A pass that is left goes no further: what its code waits for never comes, so it writes and starts nothing more.
+//   Execution-8. A pass is left when nothing is under way but waiting: then the turn sleeps, and costs neither process nor memory.
 
 import { untilAborted } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
@@ -28,12 +28,15 @@ export interface ExecutionOptions {
   readonly turn: ActiveTurn;
   readonly stamp: ExecutionStamp;
   readonly isStrict: boolean;
+  /** A wait up to this long is spent in the process: to fall asleep and wake costs more. */
+  readonly napMs: number;
 }
 
 export class Execution {
   readonly turn: ActiveTurn;
   readonly stamp: ExecutionStamp;
   readonly records = new Records();
+  readonly napMs: number;
   readonly place: { readonly context: Context; readonly ref: BranchRef };
   readonly #isStrict: boolean;
   readonly #stop = new AbortController();
@@ -45,6 +48,8 @@ export class Execution {
   readonly #changed = new Set<string>();
   /** Called when a fact was seen. */
   readonly #watchers = new Set<() => void>();
+  /** The position of the newest record of the passes before. */
+  #recordedBefore = 0;
   #running = 0;
   readonly #idle: (() => void)[] = [];
   #isStirred = false;
@@ -54,7 +59,8 @@ export class Execution {
   #leave: (reason: unknown) => void = () => {};
   readonly #left: Promise<never>;
 
-  constructor({ turn, stamp, isStrict }: ExecutionOptions) {
+  constructor({ turn, stamp, isStrict, napMs }: ExecutionOptions) {
+    this.napMs = napMs;
     this.turn = turn;
     this.stamp = stamp;
     this.place = { context: turn.context, ref: turn.held.ref };
@@ -64,13 +70,22 @@ export class Execution {
       this.#leave = reject;
     });
     this.#left.catch(() => {});
-    for (const fact of turn.earlier) this.records.see(fact);
+    for (const fact of turn.earlier) {
+      this.records.see(fact);
+      if (fact.type === "step.returned") this.#recordedBefore = fact.seq;
+    }
     turn.onFact = (fact) => this.#see(fact);
   }
 
   #see(fact: Fact | UnknownFact): void {
     this.records.see(fact);
     for (const look of this.#watchers) look();
+  }
+
+  /** Whether a step was recorded before this pass; without a key, whether any was. */
+  wasRecorded(key: string | undefined): boolean {
+    if (key === undefined) return this.#recordedBefore > 0;
+    return (this.records.returned(key)?.seq ?? Number.POSITIVE_INFINITY) <= this.#recordedBefore;
   }
 
   /** Calls `look` when something was written on the branch; the function returned ends that. */
@@ -113,7 +128,7 @@ export class Execution {
 
   /**
    * Asks for a step: what is recorded of it, or what `work` comes to. A pass that is left never settles what is asked for
-   * (Flow-7).
+   * (Execution-7).
    */
   operate<T>(
     key: string,
@@ -156,7 +171,7 @@ export class Execution {
     return !this.#isLeft && !this.turn.signal.aborted && !scope.signal.aborted;
   }
 
-  /** Flow-7, Flow-8. */
+  /** Execution-7, Execution-8. */
   leave(parked: Parked): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -199,7 +214,7 @@ export class Execution {
     if (recorded !== undefined && input !== undefined && recorded !== input) this.#changed.add(key);
   }
 
-  /** Flow-5. */
+  /** Execution-5. */
   #reportDivergence(): void {
     const isAsked = (key: string) => this.#asked.has(key) || this.#covered.some((prefix) => key.startsWith(prefix));
     const keys = [...this.records.keys()].filter((key) => !isAsked(key));
@@ -213,7 +228,7 @@ export class Execution {
   }
 }
 
-/** Flow-7. */
+/** Execution-7. */
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

@@ -17,6 +17,7 @@ import type {
   WaitOptions,
   Workflow,
 } from "../port.ts";
+import { type GraphEvent, showsLive } from "../show.ts";
 import { isWorkflow } from "../workflow.ts";
 import { runAgentNode } from "./agent-node.ts";
 import { all, first, map } from "./branches.ts";
@@ -260,11 +261,17 @@ export class CodeFlow implements Flow {
     );
   }
 
+  [showsLive](event: GraphEvent, after?: string): void {
+    const { isLeft, turn, scope } = this.#execution;
+    const path = after === undefined ? undefined : scope.path + after;
+    if (!isLeft && !this.#execution.wasRecorded(path)) turn.emitter.live(event);
+  }
+
   #now(): number {
     return this.#execution.turn.context.clock.now();
   }
 
-  /** Flow-6. */
+  /** Execution-6. */
   #note<T>(name: string, make: () => T | Promise<T>): Promise<T> {
     return this.#ask(name, undefined, (key) => {
       const run = async () => ({ value: await make() });

@@ -18,12 +18,16 @@ export function stampFor({ name, options, digest }: Workflow, executionId: strin
   return { name, version: options.version ?? 1, digest, executionId };
 }
 
+export interface ProgramOptions {
+  readonly napMs: number;
+}
+
 /** Works on a turn with the code of a workflow. */
-export async function execute(turn: ActiveTurn, workflow: Workflow): Promise<TurnFinish> {
+export async function execute(turn: ActiveTurn, workflow: Workflow, { napMs }: ProgramOptions): Promise<TurnFinish> {
   const { open } = await turn.view();
   const stamp = executionOf(open?.metadata) ?? stampFor(workflow, turn.turnId);
   const { strict: isStrict = false } = workflow.options;
-  const execution = new Execution({ turn, stamp, isStrict });
+  const execution = new Execution({ turn, stamp, isStrict, napMs });
   const given = inputOf([...turn.earlier, ...turn.held.opening]);
   const places = new Places(execution, typeof given === "string" ? given : "");
   return execution.work(async () => {
@@ -40,7 +44,7 @@ function inputOf(facts: readonly (Fact | UnknownFact)[]): unknown {
   );
   const parts = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   const hasFiles = parts.some((part) => Object(part).type !== "text");
-  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message as never)).join("\n");
+  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message)).join("\n");
 }
 
 /** The input as it was given to `run`; text that came otherwise is taken as it is, or as JSON, whichever fits the schema. */

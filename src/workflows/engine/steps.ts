@@ -6,6 +6,7 @@ import { failpoint } from "../../base/failpoint.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 import { stepReturned, stepStarted } from "../../events/drafts.ts";
 import type { Fact, FactPayload } from "../../events/index.ts";
+import { Parked } from "../../runs/endings.ts";
 import { tellError } from "../../runs/redact-errors.ts";
 import { errorOf, failureOf } from "../../runs/turn/close.ts";
 import type { StepOptions, StepRetry } from "../port.ts";
@@ -15,9 +16,6 @@ import type { FlowScope } from "./scope.ts";
 import { digestOf, ownValue, readValue, storeValue } from "./values.ts";
 
 export type StepKind = NonNullable<FactPayload<"step.returned">["kind"]>;
-
-/** A wait up to this long is spent in the process: to fall asleep and wake costs more. */
-const napMs = 5000;
 
 /** What an attempt came to: what the code gets, and what else its record says. */
 export interface StepOutcome {
@@ -57,7 +55,7 @@ export function askFor(plan: StepPlan): Promise<unknown> {
   return execution.operate(key, work, { isWhole });
 }
 
-/** What the code gets of a record: the same whenever it asks (Flow-3). */
+/** What the code gets of a record: the same whenever it asks (Execution-3). */
 async function resultOf({ place }: Execution, fact: Fact<"step.returned">): Promise<unknown> {
   const { key, error } = fact;
   if (!error) return readValue(place, fact);
@@ -109,6 +107,7 @@ async function tryOnce(
     return outcome;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    if (error instanceof Parked) throw error;
     return { error };
   }
 }
@@ -122,7 +121,7 @@ async function waitToRetry(
   const again = { attempt: tries, attempts: retry.attempts, delayMs };
   turn.emitter.live({ type: "step-retry", key, ...again, error: tellError(turn.plan, error) });
   const until = Math.ceil(turn.context.clock.now() + delayMs);
-  if (delayMs > napMs) await turn.write(stepStarted(turn.context, turn.turnId, { key, kind, until, tries }));
+  if (delayMs > execution.napMs) await turn.write(stepStarted(turn.context, turn.turnId, { key, kind, until, tries }));
   await rest(execution, { key, until, scope });
 }
 
@@ -171,7 +170,7 @@ export function sleepUntil(execution: Execution, key: string, time: () => number
       const { turn, records } = execution;
       const begun = records.begun(key)?.until;
       const until = begun ?? Math.ceil(time());
-      if (begun === undefined && until - turn.context.clock.now() > napMs) {
+      if (begun === undefined && until - turn.context.clock.now() > execution.napMs) {
         await turn.write(stepStarted(turn.context, turn.turnId, { key, kind: "sleep", until }));
       }
       await rest(execution, { key, until, scope });
@@ -182,7 +181,7 @@ export function sleepUntil(execution: Execution, key: string, time: () => number
 
 /**
  * Waits until a time. A short wait keeps the process; a long one sleeps when nothing else is under way, and then this never
- * resolves (Flow-8).
+ * resolves (Execution-8).
  */
 async function rest(
   execution: Execution,
@@ -191,7 +190,7 @@ async function rest(
   const { turn } = execution;
   const { clock } = turn.context;
   const { signal } = scope;
-  const isShort = until - clock.now() <= napMs;
+  const isShort = until - clock.now() <= execution.napMs;
   if (!isShort) turn.sleepers.set(key, until);
   let stay = () => {};
   let cancel = () => {};

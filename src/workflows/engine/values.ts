@@ -3,7 +3,7 @@
 //   FlowValues-2. A large output is stored as content first; its record has the id.
 
 import { BoughError } from "../../base/errors.ts";
-import { type Json, outputLimits, ownJson, writeJson } from "../../base/json.ts";
+import { type Json, type JsonObject, outputLimits, ownJson, writeJson } from "../../base/json.ts";
 import { sha256Hex } from "../../base/sha256.ts";
 import type { BranchRef } from "../../log/store.ts";
 import { putContent, readContent } from "../../sessions/content.ts";
@@ -76,7 +76,7 @@ export async function checkValue(schema: FlowSchema | undefined, value: unknown)
     };
     return issues ? { problem: problemOf(issues) } : { value: made };
   }
-  const own = "jsonSchema" in given ? given : checkedBySchema(schema as never);
+  const own = "jsonSchema" in given ? given : checkedBySchema(schema as JsonObject);
   if (!own.validate) return { value };
   const checked = (await own.validate(value)) as { success: boolean; value?: unknown; error?: unknown };
   if (checked.success) return { value: checked.value };

@@ -5,7 +5,8 @@
 import type { Json, JsonObject } from "../../base/json.ts";
 import { isObject } from "../../base/options.ts";
 import type { OutputChoice } from "../../runs/index.ts";
-import type { Flow, StepRetry } from "../port.ts";
+import { needValue } from "../engine/values.ts";
+import type { Flow, StepContext, StepRetry } from "../port.ts";
 import { isMet, type ReadCondition } from "./condition.ts";
 import type { GraphValues, Handoff, Router } from "./definition.ts";
 import { isNamedCode, type Judge } from "./edge.ts";
@@ -74,8 +75,11 @@ function execute(flow: Flow, task: NodeTask): Promise<unknown> {
 }
 
 function runFunction(flow: Flow, node: PlannedFunction, { key, values }: NodeTask): Promise<unknown> {
-  const { run, effect, reconcile } = node;
-  return flow.step(key, (context) => run.code(values, context), {
+  const { run, output, effect, reconcile } = node;
+  const what = `The output of the node "${node.id}"`;
+  const work = async (context: StepContext) =>
+    needValue(output, await run.code(values, context), { code: "output_invalid", what });
+  return flow.step(key, work, {
     key,
     ...triedAs(node),
     ...(effect && { effect }),
@@ -124,18 +128,10 @@ async function handoff({ otherwise }: Router, ask: () => Promise<{ readonly outp
     const { type, value } = (await ask()).output as { type: string; value: { response?: string } };
     return { handoff: type, ...(value.response !== undefined && { response: value.response }) };
   } catch (error) {
-    if (otherwise === undefined || !isUndecided(error)) throw error;
+    // The agent came to its end without a call that hands over.
+    if (otherwise === undefined || Object(error).code !== "output_invalid") throw error;
     return { handoff: otherwise };
   }
-}
-
-/** Whether an agent came to its end without an answer of the form it was asked for. */
-function isUndecided(error: unknown): boolean {
-  for (let at = error; isObject(at) || at instanceof Error; at = (at as { cause?: unknown }).cause) {
-    const { code, data } = at as { code?: unknown; data?: { code?: unknown } };
-    if (code === "output_invalid" || data?.code === "output_invalid") return true;
-  }
-  return false;
 }
 
 async function approve(flow: Flow, { node, name, key, values }: NodeTask, output: unknown): Promise<Outcome> {

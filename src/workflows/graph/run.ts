@@ -4,7 +4,7 @@
 //   GraphRun-2. The first failure that no node takes care of ends the graph; the nodes that still work are the flow's to stop.
 
 import type { Flow } from "../port.ts";
-import { showLive } from "../show.ts";
+import { type GraphEvent, showLive } from "../show.ts";
 import type { GraphValues } from "./definition.ts";
 import { describeWhen, isNamedCode, type PlannedEdge } from "./edge.ts";
 import { edgeKey, nodeKey } from "./keys.ts";
@@ -20,6 +20,7 @@ import { fillTemplate } from "./template.ts";
 /** A node that has come to its end, with the edges that hold. */
 interface Ended {
   readonly id: string;
+  readonly key: string;
   readonly outcome: Outcome;
   readonly held: ReadonlySet<PlannedEdge>;
 }
@@ -55,7 +56,7 @@ class GraphRun {
     while (this.#working.size > 0) {
       const ended = await Promise.race(this.#working.values());
       this.#working.delete(ended.id);
-      await this.#act(await this.#finish(ended));
+      await this.#act(await this.#finish(ended), ended.key);
     }
     return this.#result();
   }
@@ -69,11 +70,12 @@ class GraphRun {
     return this.#scheduler.skipped(id);
   }
 
-  async #act(effects: readonly Effect[]): Promise<void> {
+  /** `after` is the key of the node that they follow from. */
+  async #act(effects: readonly Effect[], after?: string): Promise<void> {
     const passed: Promise<void>[] = [];
     const started: string[] = [];
     for (const effect of effects) {
-      if (effect.type === "take") this.#showEdge(effect.edge, effect.round);
+      if (effect.type === "take") showLive(this.#flow, edgeEvent(effect.edge, effect.round), after);
       else if (effect.type === "round") this.#outputs.beginRound(effect.ids);
       else if (effect.type === "pass") passed.push(this.#flow.skip(effect.id, "condition"));
       else {
@@ -81,7 +83,7 @@ class GraphRun {
         this.#start(this.#plan.nodes.get(effect.id)!, effect.round);
       }
     }
-    for (const change of this.#layers.look(started)) showLive(this.#flow, change);
+    for (const change of this.#layers.look(started)) showLive(this.#flow, change, after);
     await Promise.all(passed);
   }
 
@@ -99,7 +101,7 @@ class GraphRun {
     const input = await this.#inputOf(node, key, values);
     const outcome = await workOn(this.#work, { node, name: id, key, input, values });
     const held = outcome.type === "done" ? await this.#judge(id, round, values, outcome.output) : new Set<never>();
-    return { id, outcome, held };
+    return { id, key, outcome, held };
   }
 
   async #judge(id: string, round: number, { input, outputs }: GraphValues, output: unknown): Promise<Set<PlannedEdge>> {
@@ -122,11 +124,6 @@ class GraphRun {
     return this.#flow.step(name, () => inputOf(node, values, given) ?? null, { key: name });
   }
 
-  #showEdge({ from, to, when }: PlannedEdge, round: number): void {
-    const condition = when === undefined ? {} : { condition: describeWhen(when) };
-    showLive(this.#flow, { type: "edge-take", from, to, round, ...condition });
-  }
-
   #isRaced(id: string): boolean {
     const { nodes, shape } = this.#plan;
     return [id, ...nodesAbove(shape, id)].some((each) => nodes.get(each)!.join === "any");
@@ -140,4 +137,8 @@ class GraphRun {
     if (ids.length > 1) return Object.fromEntries(ids.map((id) => [id, this.#outputs.get(id)]));
     return ids[0] === undefined ? null : this.#outputs.get(ids[0]);
   }
+}
+
+function edgeEvent({ from, to, when }: PlannedEdge, round: number): GraphEvent {
+  return { type: "edge-take", from, to, round, ...(when !== undefined && { condition: describeWhen(when) }) };
 }
