@@ -16,5 +16,9 @@ export default defineConfig({
     chunkSizeWarningLimit: 600,
   },
   // `npm run studio` on a page that is built anew with every change: requests go to a server that runs beside it.
-  server: { proxy: { "^/(agents|sessions|interactions|audit|events|health|ready)": "http://127.0.0.1:4600" } },
+  server: {
+    proxy: {
+      "^/(agents|sessions|interactions|audit|events|health|ready)": { target: "http://127.0.0.1:4600", ws: true },
+    },
+  },
 });

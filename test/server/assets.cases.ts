@@ -80,6 +80,35 @@ export function describeAssets(open: OpenStore): void {
     }
   });
 
+  test("11.4 a compressed copy is given to whoever accepts it, and is no file of its own", async () => {
+    const packed = Buffer.from("packed");
+    const { ask } = await start({ files: { ...app, "logo.svg.br": packed, "logo.svg.gz": Buffer.from("zipped") } });
+    const get = (accepted: string) => ask("GET", "/logo.svg", undefined, { ...anybody, "accept-encoding": accepted });
+    const best = await get("gzip, deflate, br");
+    expect([best.status, best.headers.get("content-encoding"), best.body]).toEqual([200, "br", "packed"]);
+    expect(best.headers.get("vary")).toContain("accept-encoding");
+    expect((await get("gzip, br;q=0")).headers.get("content-encoding")).toBe("gzip");
+    const plain = await get("identity");
+    expect([plain.headers.get("content-encoding"), plain.body]).toEqual([null, "<svg/>"]);
+    expect(plain.headers.get("etag")).not.toBe(best.headers.get("etag"));
+    expectProblem(await ask("GET", "/logo.svg.br"), 404, "route_not_found");
+  });
+
+  test("11.4, 2.1 Studio is given to anybody, under a policy without inline scripts, and its names are kept for a year", async () => {
+    const { ask } = await given(["Hello."], { open, studio: { path: "/studio" } });
+    const page = await ask("GET", "/studio/", undefined, anybody);
+    expect(page.headers.get("content-security-policy")).toContain("require-trusted-types-for 'script'");
+    expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
+    const [, script] = /src="\.\/(assets\/[^"]+\.js)"/.exec(page.body)!;
+    const { status, headers } = await ask("GET", `/studio/${script}`, undefined, {
+      ...anybody,
+      "accept-encoding": "br",
+    });
+    expect([status, headers.get("content-encoding")]).toEqual([200, "br"]);
+    expect(headers.get("cache-control")).toContain("immutable");
+    expectProblem(await ask("GET", "/sessions", undefined, anybody), 401, "unauthorized");
+  });
+
   test("11.4 HEAD has the headers of GET and no body", async () => {
     const { ask } = await start({ files: app });
     const [head, get] = [await ask("HEAD", "/", undefined, anybody), await ask("GET", "/", undefined, anybody)];

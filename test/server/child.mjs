@@ -10,7 +10,18 @@ import { createServer, serve } from "../../dist/server/index.js";
 import { postgresStore } from "../../dist/stores/postgres/index.js";
 import { sqliteStore } from "../../dist/stores/sqlite/index.js";
 
-const { name, url, schema, token, leaseMs, limits, isQuiet } = JSON.parse(process.argv[2]);
+const {
+  name,
+  url,
+  schema,
+  token,
+  leaseMs,
+  limits,
+  isQuiet,
+  studio,
+  port = 0,
+  delayMs = 4,
+} = JSON.parse(process.argv[2]);
 const logger = isQuiet ? { warn: () => {} } : console;
 const store = url.startsWith("sqlite:") ? await sqliteStore(url.slice(7)) : await postgresStore(url, { schema });
 
@@ -30,7 +41,7 @@ const add = defineTool({
   permission: true,
   execute: ({ a, b }) => a + b,
 });
-const model = scriptedModel(reply, { chunks: 12, delayMs: 4, sleep: (ms) => sleep(ms) });
+const model = scriptedModel(reply, { chunks: 12, delayMs, sleep: (ms) => sleep(ms) });
 const server = createServer({
   // Owners of hosts that are not this one: only their leases tell that they are dead.
   agents: { helper: { model, tools: { add }, logger, owner: `${name}/1`, ...(leaseMs && { leaseMs }) } },
@@ -40,9 +51,10 @@ const server = createServer({
   definitions: {
     models: { "scripted/a": scriptedModel(() => "From A."), "scripted/b": scriptedModel(() => "From B.") },
   },
+  ...(studio && { studio }),
   limits: { requestsPerSecond: 1e6, burst: 1e6, ...limits },
 });
-const serving = await serve(server, { port: 0 });
+const serving = await serve(server, { port });
 process.on("SIGTERM", async () => {
   await serving.close();
   process.exit(0);

@@ -4,10 +4,12 @@
 import type { Browser, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { z } from "zod";
+import type { AgentOptions } from "../../src/agent/index.ts";
 import { type Client, createClient } from "../../src/client/index.ts";
 import { defineTool } from "../../src/index.ts";
 import { type ScriptedReply, scriptedModel } from "../../src/scripted/index.ts";
-import { type Given, given, type OpenStore } from "../server/kit.ts";
+import type { ServerOptions } from "../../src/server/index.ts";
+import { type Given, given, type OpenStore, quiet } from "../server/kit.ts";
 
 const tools = {
   remove: defineTool({
@@ -25,6 +27,23 @@ const tools = {
   }),
 };
 
+/** A tool that works until the test lets it go on. */
+function holding() {
+  const held: (() => void)[] = [];
+  const hold = defineTool({
+    input: z.object({}),
+    execute: (_input, { signal }) =>
+      new Promise<string>((resolve, reject) => {
+        held.push(() => resolve("it is done"));
+        signal.addEventListener("abort", () => reject(signal.reason));
+      }),
+  });
+  const release = () => {
+    for (const go of held.splice(0)) go();
+  };
+  return { hold, release };
+}
+
 function script(prompt: readonly { role: string; content: unknown }[]): ScriptedReply {
   const last = prompt.at(-1)!;
   const content = last.content as { text?: string; output?: { value?: unknown; type: string } }[];
@@ -33,6 +52,8 @@ function script(prompt: readonly { role: string; content: unknown }[]): Scripted
   if (text.startsWith("remove")) return { calls: [{ name: "remove", input: { path: "a.txt" } }] };
   if (text.startsWith("look")) return { calls: [{ name: "look", input: { at: "here" } }] };
   if (text.startsWith("fail")) return { calls: [{ name: "fail", input: {} }] };
+  if (text.startsWith("hold")) return { text: "I work.", calls: [{ name: "hold", input: {} }] };
+  if (text.startsWith("break")) return { error: new Error("the model is away") };
   if (text.startsWith("say ")) return text.slice(4);
   return `You said ${text}.`;
 }
@@ -40,31 +61,47 @@ function script(prompt: readonly { role: string; content: unknown }[]): Scripted
 export interface Studio {
   readonly given: Given;
   readonly client: Client;
+  /** Lets the tools that "hold" called go on. */
+  release(): void;
   /** Opens a page at a place, with the token. */
   open(place?: string, options?: { width?: number; height?: number; dark?: boolean }): Promise<Page>;
 }
 
-export async function startStudio(browser: Browser, options: { open?: OpenStore } = {}): Promise<Studio> {
+interface StudioGiven extends Pick<ServerOptions, "limits" | "store"> {
+  readonly open?: OpenStore;
+  /** More agents, made from the one that all tests have. */
+  readonly agents?: (helper: AgentOptions) => Record<string, AgentOptions>;
+}
+
+export async function startStudio(browser: Browser, options: StudioGiven = {}): Promise<Studio> {
   const model = scriptedModel(script, { chunks: 4 });
-  const g = await given([], { agent: { model, tools }, studio: true, ...options });
+  const { hold, release } = holding();
+  const { agents, ...rest } = options;
+  const helper: AgentOptions = { model, tools: { ...tools, hold }, logger: quiet };
+  const g = await given([], { agents: { helper, ...agents?.(helper) }, studio: true, ...rest });
   const { url } = g.serving;
   const token = g.server.token!;
   const client = createClient({ url, token, agentId: "helper" });
   const open: Studio["open"] = async (place = "#/s/s/main", { width = 1280, height = 800, dark = false } = {}) => {
     const page = await watched(browser, { origin: url, width, height, dark });
-    await page.goto(`${url}/#token=${token}`);
-    await page
-      .getByRole("navigation", { name: "Sessions" })
-      .or(page.getByRole("navigation", { name: "Panes" }))
-      .first()
-      .waitFor();
-    await page.evaluate((to) => {
-      location.hash = to;
-    }, place);
-    if (place.startsWith("#/s/")) await page.locator("main [data-status]:not([data-status=loading])").waitFor();
+    await enter(page, { url, token, place });
     return page;
   };
-  return { given: g, client, open };
+  return { given: g, client, open, release };
+}
+
+/** Opens Studio with a token, at a place. */
+export async function enter(page: Page, to: { url: string; token: string; place: string }): Promise<void> {
+  await page.goto(`${to.url}/#token=${to.token}`);
+  await page
+    .getByRole("navigation", { name: "Sessions" })
+    .or(page.getByRole("navigation", { name: "Panes" }))
+    .first()
+    .waitFor();
+  await page.evaluate((place) => {
+    location.hash = place;
+  }, to.place);
+  if (to.place.startsWith("#/s/")) await page.locator("main [data-status]:not([data-status=loading])").waitFor();
 }
 
 interface Watched {
@@ -83,7 +120,8 @@ export async function watched(browser: Browser, { origin, width, height, dark }:
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (message) => {
     // A refusal that a test provokes is told by the browser, too.
-    const isTold = message.type() !== "error" || /^Failed to load resource/.test(message.text());
+    const isTold =
+      message.type() !== "error" || /^Failed to load resource|^WebSocket connection to .* failed/.test(message.text());
     if (!isTold) faults.push(`console: ${message.text()}`);
   });
   page.on("dialog", (dialog) => {

@@ -226,11 +226,14 @@ describe.skipIf(missing)("Studio", () => {
   test.each(["light", "dark"])("has no violation of WCAG 2.2 AA in %s", async (scheme) => {
     const { open, client } = await startStudio(browser, { open: openSqlite });
     await client.branch("s").run("look").result;
+    await client.branch("s").fork({ newBranchId: "other" });
     await client.branch("s").submit("remove it");
     for (const place of [
       "#/s/s/main",
       "#/s/s/main?pane=log&at=4",
       "#/s/s/main?pane=info",
+      "#/s/s/main?pane=files&with=other",
+      "#/s/s/other",
       "#/s/s/main?pane=model",
       "#/inbox",
       "#/agents",

@@ -228,7 +228,10 @@ function DeleteBranch({ scope, branch, onDone, onClose }: AboutBranch) {
 function refusal(error: unknown, branch: Branch): string {
   if (isRemoteError(error, "branch_protected"))
     return `${branchName(branch)} is the session’s main branch: it goes with the session.`;
-  if (isRemoteError(error, "branch_has_children")) return `It has ${branch.totalForks} forks. Delete them first.`;
+  if (isRemoteError(error, "branch_has_children"))
+    return branch.totalForks === 1
+      ? "It has 1 fork. Delete it first."
+      : `It has ${branch.totalForks} forks. Delete them first.`;
   if (isRemoteError(error, "run_active")) return "Something runs on it. Stop it first.";
   return sentenceOf(error);
 }

@@ -91,18 +91,7 @@ export function BranchScreen({ scope, place, isPaneOpen, agents, onAgent }: Bran
           )}
           <Status use={use} />
         </header>
-        {isPast && (
-          <div className="banner" role="status">
-            <span>
-              The conversation as it was at {place.at} of {log.length}. Nothing here can be changed.
-            </span>
-            <Button onClick={() => void actions.forkAt(place.at!)}>Fork from here</Button>
-            <Button onClick={() => void actions.revertTo(place.at!)}>Revert to here</Button>
-            <Button kind="plain" onClick={() => goTo(undefined)}>
-              Back to now
-            </Button>
-          </div>
-        )}
+        {isPast && <PastBanner at={place.at!} length={log.length} actions={actions} goTo={goTo} />}
         {use.error && <p className="failure bar-failure">{sentenceOf(use.error)}</p>}
         {place.with === undefined ? (
           <Conversation rows={shown} openTurnId={rows.openTurnId} marked={marked} isPast={isPast} />
@@ -152,6 +141,28 @@ export function BranchScreen({ scope, place, isPaneOpen, agents, onAgent }: Bran
         />
       )}
     </RowProvider>
+  );
+}
+
+interface PastBannerProps {
+  readonly at: number;
+  readonly length: number;
+  readonly actions: ReturnType<typeof useBranchActions>;
+  readonly goTo: (at: number | undefined) => void;
+}
+
+function PastBanner({ at, length, actions, goTo }: PastBannerProps) {
+  return (
+    <div className="banner" role="status">
+      <span>
+        The conversation as it was at {at} of {length}. Nothing here can be changed.
+      </span>
+      <Button onClick={() => void actions.forkAt(at)}>Fork from here</Button>
+      <Button onClick={() => void actions.revertTo(at)}>Revert to here</Button>
+      <Button kind="plain" onClick={() => goTo(undefined)}>
+        Back to now
+      </Button>
+    </div>
   );
 }
 
