@@ -73,6 +73,7 @@ export async function execute(execution: Execution): Promise<RunResult> {
     while (isWoken || (!isCode && isAnswered(result))) {
       const again = await beginOrResume({ ...request, input: undefined, isCode }).catch(unlessTaken);
       if (!again) break;
+      emitter.enterTurn(again.held.turnId, again.plan.stamp);
       ({ result, isWoken } = await work(execution, again, emitter));
     }
     isAwaited = first.isAwaited || first.result.status !== "completed" || opened.plan.pipeline.beforeTurn !== undefined;
@@ -110,7 +111,7 @@ interface Worked {
   readonly result: RunResult;
   /** Whether the run's signal was handed out to code that may still wait for it. */
   readonly isAwaited: boolean;
-  /** It fell asleep, and something had happened by then. */
+  /** It fell asleep, and something had happened by then; or it was closed to begin the next turn. */
   readonly isWoken: boolean;
 }
 
@@ -141,7 +142,7 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
     if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
     const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
-    return { result, isAwaited, isWoken: turn.isWoken };
+    return { result, isAwaited, isWoken: turn.isWoken || turn.isFollowed };
   } finally {
     turn.isOver = true;
     letGo();

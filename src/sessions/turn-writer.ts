@@ -79,7 +79,12 @@ export interface TurnFailure {
 }
 
 /** How a turn closes. `drafts` are messages that were shown to hooks before: they are written as they were shown. */
-type Closing = TurnClose & { readonly messages?: readonly InputMessage[]; readonly drafts?: readonly AnyDraft[] };
+type Closing = TurnClose & {
+  readonly messages?: readonly InputMessage[];
+  readonly drafts?: readonly AnyDraft[];
+  /** What begins the turn that follows, in the same append. Whoever resumes that has the branch. */
+  readonly next?: readonly AnyDraft[] | undefined;
+};
 
 interface Hold extends Pick<TurnWriter, "turnId" | "claim"> {
   readonly facts: readonly Fact[];
@@ -237,14 +242,14 @@ export class HeldTurn implements TurnWriter {
 
   /** Results that are still on their way are part of what is closed. */
   async #close(
-    { drafts = [], messages = [], state }: Closing,
+    { drafts = [], messages = [], state, next = [] }: Closing,
     last: () => Draft,
     { unless, header }: { unless?: Unless | undefined; header?: JsonObject },
   ) {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
     const stored = messages.some(hasFiles) ? await storeMessages(this.#door, messages) : (messages as NewMessage[]);
     const added = messagesAdded(this.#context, this.turnId, stored);
-    const all = [...drafts, ...added, ...stateChanged(this.#context, this.turnId, state), last()];
+    const all = [...drafts, ...added, ...stateChanged(this.#context, this.turnId, state), last(), ...next];
     const decide = (view: BranchView) => (unless?.(view) ? [] : all);
     return await this.#write(decide, { release: true, ...(header && { header }), isChecked: unless !== undefined });
   }

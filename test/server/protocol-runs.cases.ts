@@ -224,6 +224,26 @@ export function describeRuns(open: OpenStore): void {
       expect(events.at(-1)).toMatchObject({ type: "turn.ended", status: "interrupted", reason: "enough" });
     });
 
+    test("5.25 a signal is taken by an open turn, counts once, and is refused without one", async () => {
+      const script = [{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, "Three."];
+      const g = await start(script, { agent: { tools: { add: { ...add, permission: true } } } });
+      const signal = { name: "paid", payload: { amount: 3 }, id: "p1" };
+      expectProblem(await g.ask("POST", `${scope}/signals`, signal), 409, "nothing_to_resume");
+      const live = await g.live(`${scope}/events/live`);
+      await g.ask("POST", `${scope}/inputs`, { input: "Add" });
+      await live.until(isEvent("interaction.opened"));
+      for (let n = 0; n < 2; n++) {
+        expect(await g.ask("POST", `${scope}/signals`, signal)).toMatchObject({
+          status: 202,
+          body: { signalId: "p1" },
+        });
+      }
+      expectProblem(await g.ask("POST", `${scope}/signals`, { payload: 1 }), 400, "invalid_argument");
+      const { events } = (await g.ask("GET", `${main}/events`)).body;
+      const signals = events.filter(({ type }: { type: string }) => type === "signal.received");
+      expect(signals).toMatchObject([{ id: "p1", name: "paid", payload: { amount: 3 } }]);
+    });
+
     test("5.8 an interaction is answered once, through one route", async () => {
       const script = [{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, "Three."];
       const g = await start(script, { agent: { tools: { add: { ...add, permission: true } } } });

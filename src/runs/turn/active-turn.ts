@@ -134,6 +134,8 @@ export class ActiveTurn {
   readonly sleepers = new Map<string, number | undefined>();
   /** Something was written on the branch before the turn fell asleep, so that it wakes at once. */
   isWoken = false;
+  /** It was closed by the append that began the turn after it. */
+  isFollowed = false;
   /** Told of every fact that the log shows from now on. */
   onFact: ((fact: Fact | UnknownFact) => void) | undefined;
   /** What the turn consists of so far, where code works on it. */

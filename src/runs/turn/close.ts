@@ -76,7 +76,7 @@ export type RunResult<Output = unknown> = ResultBase &
 
 /** Completes the turn; undefined when something steered it in the last moment, so that it goes on. */
 export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<RunResult | undefined> {
-  const { reason, message, output, usage } = finish;
+  const { reason, message, output, usage, next } = finish;
   if (await takeSteering(turn, message ? [withUsage(message, usage)] : [])) {
     turn.partial = undefined;
     return undefined;
@@ -88,7 +88,7 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
   const messages = () => withLast(written, message);
   await summarise(turn, { status: "completed", reason, text }, messages);
   const context = turn.compaction.contextAfter(message?.id);
-  const close = { ...closing(turn), reason, ...(context && { context }), ...(message && { drafts: [message] }) };
+  const close = { ...closing(turn), reason, ...(context && { context }), ...(message && { drafts: [message] }), next };
   const { persistAfterTurn } = turn.plan;
   const unless = unlessSteered(turn);
   const facts = await turn.log.last(() =>
@@ -98,6 +98,7 @@ export async function complete(turn: ActiveTurn, finish: TurnFinish): Promise<Ru
     turn.isSteered = true;
     return complete(turn, finish);
   }
+  turn.isFollowed = next !== undefined;
   if (turn.plan.durable) await tidyCheckpoints(turn, facts.at(-1)!.seq);
   const kept = [...written, ...messagesIn(facts)];
   return { ...buildResult(turn, kept), status: "completed", reason, text, ...(output !== undefined && { output }) };

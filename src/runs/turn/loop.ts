@@ -31,6 +31,8 @@ export interface TurnFinish {
   /** What the model call behind the message used. */
   readonly usage?: Usage;
   readonly output?: unknown;
+  /** What begins the turn that follows at once, in the append that closes this one. */
+  readonly next?: readonly Draft[];
 }
 
 /** Works until the turn is to be closed. `again`: after something steered it that was about to be closed. */

@@ -178,6 +178,13 @@ export class Execution {
     this.#leave(parked);
   }
 
+  /** Ends the code of this turn: the next one is about to begin. */
+  restart(restart: Restart): void {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    this.#leave(restart);
+  }
+
   /** The code goes on, and may ask for more: the pass is not left before it had its turn. */
   stir(): void {
     this.#isStirred = true;
@@ -225,6 +232,15 @@ export class Execution {
     const which = [...keys, ...changed].slice(0, 5).map((key) => `"${key}"`);
     const sentence = `The code of the workflow "${this.stamp.name}" does not ask for recorded steps as they were: ${which.join(", ")}.`;
     throw new BoughError("workflow_changed", sentence, { data: { keys, changed } });
+  }
+}
+
+/** Why the code of a turn goes no further: the next turn begins with an input. */
+export class Restart {
+  readonly input: unknown;
+
+  constructor(input: unknown) {
+    this.input = input;
   }
 }
 

@@ -21,7 +21,7 @@ import { type GraphEvent, showsLive } from "../show.ts";
 import { isWorkflow } from "../workflow.ts";
 import { runAgentNode } from "./agent-node.ts";
 import { all, first, map } from "./branches.ts";
-import { type Execution, never } from "./execution.ts";
+import { type Execution, never, Restart } from "./execution.ts";
 import type { Places } from "./places.ts";
 import { FlowScope, within } from "./scope.ts";
 import { askFor, inputDigest, type StepOutcome, sleepUntil } from "./steps.ts";
@@ -56,15 +56,13 @@ const askTable = optionTable<AskOptions>({
 const waitTable = optionTable<WaitOptions>({ schema: anything, timeoutMs: number, signal: text });
 const mapTable = optionTable<MapOptions<unknown>>({ key: fn, parallel: number });
 
-/** What ends the code of a turn to begin the next one. */
-export type Restart = (input: unknown) => void;
-
 interface FlowParts {
   readonly execution: Execution;
   readonly places: Places;
   readonly workflow: Workflow;
   readonly version: number;
-  readonly restart: Restart;
+  /** Whether it is that of the execution, and not one in it. */
+  readonly isOutermost: boolean;
 }
 
 export class CodeFlow implements Flow {
@@ -139,7 +137,7 @@ export class CodeFlow implements Flow {
       const execution = this.#execution;
       const { scope } = execution;
       const { version = 1, input: takes, output: gives } = workflow.options;
-      const flow = new CodeFlow({ ...this.#parts, workflow: workflow as Workflow, version, restart: noRestart });
+      const flow = new CodeFlow({ ...this.#parts, workflow: workflow as Workflow, version, isOutermost: false });
       execution.cover(`${key}/`);
       const inner = new FlowScope(`${key}/`, scope.signal);
       const run = async () => {
@@ -246,7 +244,8 @@ export class CodeFlow implements Flow {
 
   restart(input: unknown): Promise<never> {
     return this.#in(() => {
-      this.#parts.restart(input);
+      if (!this.#parts.isOutermost) throw noRestart();
+      this.#execution.restart(new Restart(input));
       return never<never>();
     });
   }
@@ -301,8 +300,8 @@ export class CodeFlow implements Flow {
   }
 }
 
-function noRestart(): never {
-  throw misused("Only the outermost workflow of an execution can restart it.", "restart");
+function noRestart(): BoughError {
+  return misused("Only the outermost workflow of an execution can restart it.", "restart");
 }
 
 function checkRetry(retry: StepOptions["retry"], key: string): void {

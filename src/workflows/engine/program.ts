@@ -3,12 +3,14 @@
 
 import { BoughError } from "../../base/errors.ts";
 import { outputLimits, writeJson } from "../../base/json.ts";
-import { type Fact, textOf, type UnknownFact } from "../../events/index.ts";
+import { messageAdded, signalReceived, turnStarted } from "../../events/drafts.ts";
+import { type Draft, type Fact, textOf, type UnknownFact } from "../../events/index.ts";
+import type { OpenTurn } from "../../projection/index.ts";
 import { type ExecutionStamp, executionOf } from "../../runs/execution.ts";
 import type { ActiveTurn } from "../../runs/turn/active-turn.ts";
 import type { TurnFinish } from "../../runs/turn/loop.ts";
 import type { Workflow } from "../port.ts";
-import { Execution } from "./execution.ts";
+import { Execution, Restart } from "./execution.ts";
 import { CodeFlow } from "./flow.ts";
 import { Places } from "./places.ts";
 import { checkValue, needValue, ownValue } from "./values.ts";
@@ -23,18 +25,71 @@ export interface ProgramOptions {
 }
 
 /** Works on a turn with the code of a workflow. */
-export async function execute(turn: ActiveTurn, workflow: Workflow, { napMs }: ProgramOptions): Promise<TurnFinish> {
+export async function execute(turn: ActiveTurn, current: Workflow, { napMs }: ProgramOptions): Promise<TurnFinish> {
   const { open } = await turn.view();
-  const stamp = executionOf(open?.metadata) ?? stampFor(workflow, turn.turnId);
-  const { strict: isStrict = false } = workflow.options;
+  const stamp = executionOf(open?.metadata) ?? stampFor(current, turn.turnId);
+  const { strict: isStrict = false } = current.options;
   const execution = new Execution({ turn, stamp, isStrict, napMs });
   const given = inputOf([...turn.earlier, ...turn.held.opening]);
   const places = new Places(execution, typeof given === "string" ? given : "");
-  return execution.work(async () => {
+  const code = async () => {
+    const workflow = await chooseCode(execution, current);
     const input = await readInput(workflow, given, stamp);
-    const flow = new CodeFlow({ execution, places, workflow, version: stamp.version, restart: () => {} });
+    const flow = new CodeFlow({ execution, places, workflow, version: stamp.version, isOutermost: true });
     return finish(turn, workflow, await workflow.run(flow, input));
+  };
+  return execution.work(code).catch((reason: unknown) => {
+    if (!(reason instanceof Restart)) throw reason;
+    return { reason: "restart", next: nextTurn(execution, { workflow: current, open, input: reason.input }) };
   });
+}
+
+/** The next turn of the execution: with the code of today, and the signals that no step took. */
+function nextTurn(
+  { turn, stamp, records }: Execution,
+  { workflow, open, input }: { workflow: Workflow; open: OpenTurn | null; input: unknown },
+): readonly Draft[] {
+  const { context, held, plan } = turn;
+  const what = `The input of the workflow "${workflow.name}"`;
+  const text = writeJson(ownValue(input, what) ?? null, what, outputLimits);
+  const next: ExecutionStamp = { ...stampFor(workflow, stamp.executionId), input: "json" };
+  const turnId = context.ids.next();
+  const started = turnStarted(context, turnId, {
+    runId: held.runId,
+    ...(plan.stamp.id !== undefined && { agentId: plan.stamp.id }),
+    ...(open?.by !== undefined && { by: open.by }),
+    ...(open?.request && { request: open.request }),
+    metadata: { ...open?.metadata, workflow: { ...next } },
+    continues: { turnId: turn.turnId },
+  });
+  const message = messageAdded(context, turnId, { role: "user", content: text }, { source: "user" });
+  const signals = records.untaken.map(({ id, name, payload }) =>
+    signalReceived(context, `${id}.again`, { name, ...(payload !== undefined && { payload }) }),
+  );
+  return [started, message, ...signals];
+}
+
+/** The code that an execution goes on with that may have begun with other code. */
+async function chooseCode(execution: Execution, current: Workflow): Promise<Workflow> {
+  const { turn, stamp } = execution;
+  const { onChange = "continue", versions = [] } = current.options;
+  if (stamp.digest === current.digest) return current;
+  const data = { began: stamp.version, now: current.options.version ?? 1 };
+  const about = `The execution began with version ${data.began} of the workflow "${stamp.name}"`;
+  if (onChange === "pin") {
+    const pinned = versions.find(({ digest }) => digest === stamp.digest);
+    if (pinned) return pinned;
+    throw new BoughError("workflow_changed", `${about}, which is not among its versions.`, { data });
+  }
+  const refusal = current.refuses?.(execution.records.steps());
+  if (refusal !== undefined) throw new BoughError("workflow_changed", `${about}: ${refusal}`, { data });
+  if (onChange === "continue") return current;
+  if (onChange === "ask") {
+    const request = { toolName: stamp.name, input: data, description: `${about}. Go on with version ${data.now}?` };
+    const answer = await turn.asking.ask({ kind: "permission", key: `workflow:${current.digest}`, request });
+    if (answer.answered && answer.answer.approved === true) return current;
+  }
+  throw new BoughError("workflow_changed", `${about}, and does not go on with version ${data.now}.`, { data });
 }
 
 /** The text of the turn's input; its parts where it has files. */

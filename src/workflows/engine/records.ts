@@ -3,6 +3,7 @@
 //   FlowRecords-2. A signal is taken by one step, by its id.
 
 import type { Fact, UnknownFact } from "../../events/index.ts";
+import type { RecordedStep } from "../port.ts";
 
 /** A step that began and has no result. */
 export interface Begun {
@@ -58,6 +59,24 @@ export class Records {
   /** Signals of a name that wait to be taken, oldest first. */
   signals(name: string): readonly Signal[] {
     return [...this.#signals.values()].filter((each) => each.name === name);
+  }
+
+  /** Takes a signal for a step, before its record is written; false when another step was faster (FlowRecords-2). */
+  reserve(signalId: string): boolean {
+    if (this.#taken.has(signalId)) return false;
+    this.#take(signalId);
+    return true;
+  }
+
+  /** Signals that no step has taken, oldest first. */
+  get untaken(): readonly Signal[] {
+    return [...this.#signals.values()];
+  }
+
+  /** What is recorded, as a change of the code is judged by it. */
+  steps(): RecordedStep[] {
+    const returned = [...this.#returned.values()].map(({ key, kind = "step" }) => ({ key, kind }));
+    return [...returned, ...[...this.#skipped].map((key) => ({ key, kind: "skip" as const }))];
   }
 
   keys(): Iterable<string> {

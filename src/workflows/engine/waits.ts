@@ -50,7 +50,10 @@ export function waitForSignal(
   const fits = async (signal: Signal): Promise<StepOutcome | undefined> => {
     if (refused.has(signal.id)) return undefined;
     const checked = await checkValue(schema, structuredClone(signal.payload));
-    if ("value" in checked) return { value: checked.value, more: { signalId: signal.id } };
+    if ("value" in checked) {
+      const isOurs = execution.records.reserve(signal.id);
+      return isOurs ? { value: checked.value, more: { signalId: signal.id } } : undefined;
+    }
     refused.add(signal.id);
     const message = `The signal "${name}" does not fit what the step "${key}" waits for: ${checked.problem}.`;
     execution.turn.emitter.live({ type: "error-report", source: "run", error: { message, code: "invalid_argument" } });
