@@ -215,3 +215,37 @@ test("what a function gives is checked against its schema, and retried", async (
   expect(await createWorkflow(g, quiet).run("go").result).toMatchObject({ output: { n: 1 } });
   expect(tries).toBe(2);
 });
+
+describe("an execution that was cut off goes on with a changed graph", () => {
+  const first = { a: { run: () => "a" }, b: { run: () => "b", approve: {} }, c: { run: () => "c" } };
+  const chain = (nodes: object) => {
+    const ids = Object.keys(nodes);
+    return graph("chain", { nodes: nodes as never, edges: ids.slice(1).map((id, i) => [ids[i], id]) as never });
+  };
+  async function changedTo(nodes: object) {
+    const store = memoryStore();
+    const asked = await createWorkflow(chain(first), { store, ...quiet }).run("go", {
+      executionId: "x",
+      questions: "park",
+    }).result;
+    const next = createWorkflow(chain(nodes), { store, ...quiet });
+    return (await next.respond(next.scope("x"), asked.interactions![0]!.id, { approved: true }))!.result;
+  }
+
+  test("where its records still name nodes of the same kind", async () => {
+    expect(
+      await changedTo({ ...first, d: { run: ({ outputs }: { outputs: { c: string } }) => `${outputs.c}d` } }),
+    ).toMatchObject({
+      status: "completed",
+      output: "cd",
+    });
+  });
+
+  test("and otherwise fails, and says which record has no place", async () => {
+    const { a: _a, ...rest } = first;
+    expect(await changedTo(rest)).toMatchObject({
+      status: "failed",
+      error: { code: "workflow_changed", message: expect.stringContaining('no node "a"') },
+    });
+  });
+});

@@ -244,7 +244,11 @@ export class Restart {
   }
 }
 
+<<<<<<< HEAD
 /** FlowExecution-7. */
+=======
+/** Execution-7. */
+>>>>>>> graph
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

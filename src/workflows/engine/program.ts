@@ -59,7 +59,11 @@ function nextTurn(
     runId: held.runId,
     ...(plan.stamp.id !== undefined && { agentId: plan.stamp.id }),
     ...(open?.by !== undefined && { by: open.by }),
+<<<<<<< HEAD
     request: plan.wholeRequest,
+=======
+    ...(open?.request && { request: open.request }),
+>>>>>>> graph
     metadata: { ...open?.metadata, workflow: { ...next } },
     continues: { turnId: turn.turnId },
   });

@@ -104,7 +104,7 @@ export function drawSteps(steps: readonly DrawnStep[]): string {
       lines.push(`  ${last.get(parent) ?? names.get(parent) ?? "start_"} --> ${name}`);
     }
     last.set(parent, name);
-    classes.push(`  class ${name} ${words[status]}`);
+    classes.push(`  class ${name} ${kind === "ask" && status === "started" ? "asking" : words[status]}`);
   }
   const used = Object.entries(styles).map(([state, style]) => `  classDef ${state} ${style}`);
   return `${[...lines, ...used, ...classes].join("\n")}\n`;
