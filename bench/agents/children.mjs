@@ -1,6 +1,6 @@
 // Subagents of a long branch: what one costs beside an append, and what a hundred cost beside their models.
 
-import { createAgent, defineTool, subagent } from "bough";
+import { createAgent, defineTool, openSessions, subagent } from "bough";
 import { scriptedModel } from "bough/scripted";
 import { pooledTurns } from "../lib/conversation.mjs";
 import { growTo } from "../lib/history.mjs";
@@ -21,6 +21,60 @@ export async function run(context) {
   await sessions.close();
   await single(context, place, length);
   await parallel(context, place, length);
+  await queued(context, place, length);
+}
+
+/** What it takes to queue an input on a long branch. */
+async function queued(context, place, length) {
+  const rounds = context.quick ? 40 : 150;
+  const store = await openStoreAt("sqlite", place);
+  const counts = { append: 0 };
+  const counted = new Proxy(store, {
+    get(target, name) {
+      const value = target[name];
+      if (typeof value !== "function") return value;
+      return (...args) => {
+        if (name === "append") counts.append++;
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const sessions = await openSessions(counted);
+  await sessions.loadBranch(ref);
+  await sessions.createSession("beside");
+  const writer = await sessions.beginTurn({ ...ref, sessionId: "beside" }, "Go.", { leaseMs: 3_600_000 });
+  const next = pooledTurns();
+  let appends = 0;
+  const times = await interleave(
+    {
+      async queued() {
+        const [before, begun] = [counts.append, performance.now()];
+        const { inputId } = await sessions.queueInput(ref, next().user);
+        const took = performance.now() - begun;
+        appends = Math.max(appends, counts.append - before);
+        // The queue stays as long as it was.
+        await sessions.withdrawInput(ref, inputId);
+        return took;
+      },
+      async append() {
+        const begun = performance.now();
+        await writer.add({ role: "user", content: next().user });
+        return performance.now() - begun;
+      },
+    },
+    { rounds, warmUp: 10, time: (work) => work(), progress: context.progress },
+  );
+  await sessions.close();
+  const [measured, limit] = [median(times.queued), median(times.append)];
+  context.row({
+    what: `an input queued on ${length.toLocaleString("en")} messages, beside one append`,
+    measured: show.ms(measured),
+    limit: show.ms(limit),
+    ratio: measured / limit,
+    target: { max: 1.5 },
+    note: `${appends} append each (at most 1)`,
+    figures: { measured, limit, appends },
+  });
 }
 
 /** The time that a tool's `spawn` takes, with a model that answers at once. */

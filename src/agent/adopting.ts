@@ -8,9 +8,8 @@ import { Emitter } from "../runs/emit.ts";
 import type { AgentSettings, InterruptedRun, Run, RunOptions } from "../runs/index.ts";
 import { interruptRun } from "../runs/interrupt.ts";
 import type { Context } from "../sessions/context.ts";
-import type { Tool } from "../tools/index.ts";
-import type { Startable } from "./child-agents.ts";
 import { findKin } from "./kin.ts";
+import type { Startable } from "./startable.ts";
 import type { TaskKeeper } from "./task-keeper.ts";
 
 export interface AdoptingOptions {
@@ -18,7 +17,8 @@ export interface AdoptingOptions {
   readonly settings: AgentSettings;
   readonly hub: Hub;
   readonly keeper: TaskKeeper;
-  tools(): Promise<ReadonlyMap<string, Tool>>;
+  /** This agent, and those that its turns can be handed over to, with the ids under which they work. */
+  agents(): Promise<readonly { readonly agent: Startable; readonly id: string }[]>;
   startable(agent: object): Startable | undefined;
   /** The agent that the program has under an id. */
   resolve(agentId: string): Promise<object | undefined>;
@@ -67,10 +67,12 @@ async function taskOf(
   return view.tasks.find(({ child }) => child?.turnId === turnId)?.id;
 }
 
-async function kinOf({ tools, startable, resolve, settings }: AdoptingOptions, agentId: string) {
-  const above = settings.stamp.id ?? settings.stamp.name ?? "agent";
-  const found = await findKin((await tools()).values(), { id: agentId, above }, startable);
-  if (found) return found;
+async function kinOf({ agents, startable, resolve }: AdoptingOptions, agentId: string) {
+  for (const { agent, id: above } of await agents()) {
+    const { tools } = await agent.launcher.prepared();
+    const found = await findKin(tools.values(), { id: agentId, above }, startable);
+    if (found) return found;
+  }
   const stored = await resolve(agentId);
   const agent = stored && startable(stored);
   return agent && { agent, id: agentId };

@@ -48,9 +48,10 @@ import { type Signal, sendSignal } from "../sessions/signals.ts";
 import type { BranchHandle, ContextUsage, SessionHandle } from "../wire/index.ts";
 import { adopt } from "./adopting.ts";
 import { checkAgentOptions, checkCall, checkRunOptions, checkSubmitOptions, refuseMore } from "./check-options.ts";
-import { ChildAgents, type Startable } from "./child-agents.ts";
+import { ChildAgents } from "./child-agents.ts";
 import { agentContextUsage, compactorOf } from "./compaction.ts";
 import { type HandleHost, type HandleSource, LocalBranch, LocalSession } from "./handles.ts";
+import { checkHandoffs, handedAgents } from "./handoffs.ts";
 import { checkFrames, ruleOf } from "./kin.ts";
 import { Launcher, type Program } from "./launcher.ts";
 import type { AgentOptions } from "./options.ts";
@@ -60,6 +61,7 @@ import { QueueTaker } from "./queue-taker.ts";
 import { isGivenUp, type KeepRecoveringOptions, Recovering, type RecoveryOptions } from "./recovering.ts";
 import { isOfTenant, missingFrom } from "./request.ts";
 import { settingsOf } from "./settings.ts";
+import type { Startable } from "./startable.ts";
 import { type InputOptions, type Submitted, Submitter } from "./submitter.ts";
 import { TaskKeeper } from "./task-keeper.ts";
 import { BackgroundTasks } from "./tasks.ts";
@@ -104,7 +106,8 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       if (!(#launcher in agent)) return undefined;
       const { id, name } = agent;
       const { store, model, instructions } = agent.#options;
-      return { id, name, model, instructions, hasStore: store !== undefined, launcher: agent.#launcher };
+      const { handoffs } = agent.#options;
+      return { id, name, model, instructions, handoffs, hasStore: store !== undefined, launcher: agent.#launcher };
     };
     submitterOf = (agent) => agent.#submitter;
   }
@@ -114,6 +117,7 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
     checkAgentOptions(options);
     checkOptions(options);
     checkFrames(toolSets(options.tools), options.model, startableOf);
+    checkHandoffs(options.handoffs, startableOf);
     const { id, name } = options;
     const context = shared ? deriveContext(shared, options) : createContext(lazyStore(options.store, options), options);
     super(context);
@@ -147,7 +151,9 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
       fork: (place, source, request) => this.#fork(place, source, request),
       tasks: this.#keeper,
     });
-    this.#launcher = new Launcher({ options, context, settings: this.#settings, host, warn, onQueue, program });
+    const finder = { startable: startableOf, resolve, self: () => startableOf(this)! };
+    const lent = { host, warn, onQueue, program, finder };
+    this.#launcher = new Launcher({ options, context, settings: this.#settings, ...lent });
     const launcher = this.#launcher;
     this.#taker = new QueueTaker({
       context,
@@ -180,10 +186,14 @@ export class Agent<RunContext = unknown, Event = BoughEvent> extends Sessions {
   }
 
   #adopt(left: InterruptedRun, run: RunOptions): Promise<Run | undefined> {
-    const tools = async () => (await this.#launcher.prepared()).tools;
     const resolve = async (agentId: string) => this.#options.agents?.(agentId);
+    const agents = async () => {
+      const [self, { stamp }] = [startableOf(this)!, this.#settings];
+      const handed = await handedAgents(self, stamp, { startable: startableOf, resolve });
+      return [{ agent: self, id: stamp.id ?? stamp.name ?? "agent" }, ...handed];
+    };
     const [context, settings, hub, keeper] = [this.#context, this.#settings, this.#hub, this.#keeper];
-    return adopt({ context, settings, hub, keeper, tools, startable: startableOf, resolve }, left, run);
+    return adopt({ context, settings, hub, keeper, agents, startable: startableOf, resolve }, left, run);
   }
 
   /** The end of a background child is shown to those who listen, and its turn begun, if it has one. */

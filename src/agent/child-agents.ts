@@ -5,23 +5,13 @@
 import { BoughError } from "../base/errors.ts";
 import type { AgentStamp } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import type { ModelChoice } from "../models/index.ts";
 import type { ChildAgent, ChildHost, TaskHost } from "../runs/children/port.ts";
 import type { Context } from "../sessions/context.ts";
 import type { OwnedForkRequest } from "../sessions/index.ts";
 import type { SpawnableAgent } from "../tools/index.ts";
-import type { Launcher } from "./launcher.ts";
+import { notAnAgent, refuseStore, type Startable } from "./startable.ts";
 
-/** What is known of an agent that may be a child. */
-export interface Startable {
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-  /** Whether it was made with a store of its own. */
-  readonly hasStore: boolean;
-  readonly model: ModelChoice;
-  readonly instructions: string | undefined;
-  readonly launcher: Launcher;
-}
+export { notAnAgent, refuseStore };
 
 export interface ChildAgentsOptions {
   /** What is behind an agent object; undefined for anything else. */
@@ -77,18 +67,6 @@ export class ChildAgents implements ChildHost {
 /** ChildAgents-2. */
 function idBelow({ id, chain }: Pick<AgentStamp, "id" | "chain">, name: string): string {
   return `${id ?? chain.at(-1) ?? "agent"}/${name}`;
-}
-
-/** A store of its own would be ignored, which is nothing to guess about. */
-export function refuseStore({ hasStore, name, id }: Pick<Startable, "hasStore" | "name" | "id">): void {
-  if (!hasStore) return;
-  const which = name ?? id;
-  const sentence = `The agent ${which === undefined ? "" : `"${which}" `}has a store of its own; a child works in its parent's store. Create it without \`store\`.`;
-  throw new BoughError("invalid_argument", sentence);
-}
-
-export function notAnAgent(): BoughError {
-  return new BoughError("invalid_argument", "A child must be an agent made by createAgent, or the id of an agent.");
 }
 
 function unknownAgent(agentId: string): BoughError {

@@ -42,6 +42,7 @@ import {
   type ContentHandle,
   type ContextUsage,
   type EditInputBody,
+  type EventsQuery,
   editMessage,
   type ForkedRun,
   type ForkRequest,
@@ -82,7 +83,6 @@ export interface HandleSource {
 }
 
 const count: OptionCheck = { fits: (value) => Number.isInteger(value) && Number(value) >= 1, wanted: "an integer ≥ 1" };
-const stateTable = optionTable<{ last?: number }>({ last: count });
 const messagesTable = optionTable<{ last?: number; before?: string }>({ last: count, before: text });
 const watchTable = optionTable<{ after?: number; signal?: AbortSignal }>({ after: whole, signal: anything });
 const sessionPatchTable = optionTable<{ metadata: JsonObject }>({ metadata: object });
@@ -166,10 +166,10 @@ export class LocalBranch implements BranchHandle {
     await this.#agent.deleteBranch(this.scope, options);
   }
 
-  async state(options: { last?: number } = {}) {
-    checkOptions("The options of state", options, stateTable);
-    const { last = defaultLast } = options;
-    return stateBody(await momentOf(this.#context, this.scope), last);
+  async state(options: { last?: number; before?: string } = {}) {
+    checkOptions("The options of state", options, messagesTable);
+    const { last = defaultLast, before } = options;
+    return stateBody(await momentOf(this.#context, this.scope), last, before);
   }
 
   async messages(options: { last?: number; before?: string } = {}) {
@@ -179,8 +179,9 @@ export class LocalBranch implements BranchHandle {
     return messagesBody(messagesBefore(this.scope, branch, before), last);
   }
 
-  events(query: EventQuery = {}) {
-    return this.#agent.events(this.scope, query);
+  events({ order, ...query }: EventsQuery = {}) {
+    const range = { ...query, ...(order === "newest" && { reverse: true }) } as EventQuery;
+    return this.#agent.events(this.scope, range);
   }
 
   watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<BoughEvent, void> {

@@ -11,6 +11,7 @@ export { backgroundTasks } from "./background-tasks.ts";
 export { AgentBuilder } from "./builder.ts";
 export type { AgentOptions, ContextSchema } from "./options.ts";
 export type { KeepRecoveringOptions, RecoveryOptions } from "./recovering.ts";
+export type { HandoffOptions, Handoffs, HandoffTarget } from "./startable.ts";
 export { type SubagentOptions, subagent } from "./subagent.ts";
 export type { IfActive, InputOptions, Submitted } from "./submitter.ts";
 export type { AgentEvent, EventOf } from "./typed-events.ts";

@@ -5,7 +5,7 @@ import { BoughError } from "../base/errors.ts";
 import type { ModelChoice } from "../models/index.ts";
 import type { NotifyRule } from "../runs/children/port.ts";
 import type { Tool, ToolSet, ToolSource } from "../tools/index.ts";
-import type { Startable } from "./child-agents.ts";
+import type { Startable } from "./startable.ts";
 
 type Execute = (...args: never[]) => unknown;
 

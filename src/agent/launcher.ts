@@ -7,16 +7,8 @@ import { allowListeners, untilAborted, withGrace } from "../base/abort.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId } from "../base/ids.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { AgentStamp } from "../events/index.ts";
 import type { BranchRef } from "../log/store.ts";
-import {
-  type ChildHost,
-  type ChildOpening,
-  type ParentRun,
-  type PromptFrame,
-  parentOf,
-  stampBelow,
-} from "../runs/children/port.ts";
+import { type ChildHost, type ParentRun, type PromptFrame, parentOf, stampBelow } from "../runs/children/port.ts";
 import { notBegun } from "../runs/endings.ts";
 import type { Execution, TurnLoop } from "../runs/execute.ts";
 import {
@@ -36,32 +28,23 @@ import { resolveBranch } from "../sessions/branches.ts";
 import { type Context, createContext } from "../sessions/context.ts";
 import { Sessions } from "../sessions/index.ts";
 import { lazyStore } from "../sessions/lazy-store.ts";
+import type { ToolSet } from "../tools/index.ts";
 import { checkRunOptions, isSignal } from "./check-options.ts";
+import {
+  followPath,
+  type HandoffFinder,
+  handoffTools,
+  keptAfter,
+  optionsAfter,
+  pathTo,
+  planAfter,
+  settingsAfter,
+  stampAfter,
+} from "./handoffs.ts";
 import type { AgentOptions } from "./options.ts";
-import { type AgentBase, planRun, prepareBase } from "./plan.ts";
-
-/** Where a run takes place. */
-interface Place {
-  readonly context: Context;
-  readonly ref: BranchRef;
-}
-
-interface LaunchOptions {
-  /** What to do with questions when neither the caller nor the turn says. */
-  readonly fallback?: "park" | undefined;
-  /** The run that this one is a child of. */
-  readonly parent?: ParentRun | undefined;
-  /** The agent's own stamp as a child, if it is one. */
-  readonly stamp?: AgentStamp;
-  /** Where the run takes place, if the options don't say. */
-  readonly place?: Promise<Place>;
-  /** What prompts begin with, if not with the agent's own. */
-  readonly frame?: PromptFrame;
-  /** How the turn begins, if the run's parent says so. */
-  readonly opening?: ChildOpening;
-  /** How the branch is taken, if it is not begun or resumed at any rate. */
-  readonly takes?: Execution["takes"];
-}
+import { type AgentBase, limiterOf, modeOf, type PlannedAgent, planRun, prepareBase } from "./plan.ts";
+import { resumeOptions } from "./request.ts";
+import type { AgentLauncher, HandedTurn, LaunchOptions, Place, Startable } from "./startable.ts";
 
 /** What a run begins with. */
 interface Launch extends LaunchOptions {
@@ -86,13 +69,16 @@ export interface LauncherOptions {
   /** Called when a run has closed its turn and inputs wait on the branch. */
   readonly onQueue: (ref: BranchRef) => void;
   readonly program?: Program | undefined;
+  /** Finds the agents that turns are handed over to. */
+  readonly finder: HandoffFinder & { self(): Startable };
   warn(...words: unknown[]): void;
 }
 
-export class Launcher {
+export class Launcher implements AgentLauncher {
   readonly #options: AgentOptions;
   readonly #context: Context;
   readonly #settings: AgentSettings;
+  readonly #lent: Pick<LauncherOptions, "finder">;
   readonly #warn: LauncherOptions["warn"];
   readonly #host: ChildHost;
   readonly #onQueue: LauncherOptions["onQueue"];
@@ -103,7 +89,8 @@ export class Launcher {
   #base: AgentBase | undefined;
   #preparing: Promise<AgentBase> | undefined;
 
-  constructor({ options, context, settings, warn, host, onQueue, program }: LauncherOptions) {
+  constructor({ options, context, settings, warn, host, onQueue, program, finder }: LauncherOptions) {
+    this.#lent = { finder };
     this.#options = options;
     this.#context = context;
     this.#settings = settings;
@@ -170,7 +157,7 @@ export class Launcher {
 
   /** Tools, middleware and models of the agent; prepared once, again only after a failure. */
   prepared(): Promise<AgentBase> {
-    this.#preparing ??= prepareBase(this.#options, this.#settings).then(
+    this.#preparing ??= prepareBase(this.#options, this.#settings, this.#handoffTools()).then(
       (base) => {
         this.#base = base;
         return base;
@@ -182,6 +169,11 @@ export class Launcher {
       },
     );
     return this.#preparing;
+  }
+
+  #handoffTools(): readonly ToolSet[] {
+    const { handoffs } = this.#options;
+    return handoffs ? [handoffTools(handoffs, this.#lent.finder.startable)] : [];
   }
 
   /** How an input is kept until a turn takes it; throws what a run with these options would throw. */
@@ -200,11 +192,14 @@ export class Launcher {
     const base = this.#base ?? (await this.#preparedFor(control.controller.signal));
     const known = launch.stamp ? { ...this.#settings, stamp: launch.stamp } : this.#settings;
     const settings = parent ? settingsBelow(known, parent) : known;
-    const planFor = (kept?: KeptTurn) => {
+    const planFor: Execution["planFor"] = (kept, path = []) => {
       const own = parent ? settings : settingsOf(settings, kept);
       // Code that asks people leaves the turn to whoever has the answer.
       const otherwise = fallback ?? (this.#program && "park");
-      const plan = planRun({ options: this.#options, settings: own, base }, options, { kept, fallback: otherwise });
+      const agent = { options: this.#options, settings: own, base };
+      const plan = this.#options.handoffs
+        ? this.#planAlong(agent, options, { kept, fallback: otherwise, path })
+        : planRun(agent, options, { kept, fallback: otherwise });
       return launch.frame ? plan.then((each) => framed(each, launch.frame!)) : plan;
     };
     const messages = input === undefined ? undefined : messagesOf(input);
@@ -217,6 +212,38 @@ export class Launcher {
     const code = program && { loop: program.loop, stamp: program.stamp(control.runId) };
     const result = await execute({ ...work, ownOnly, ...code });
     return result as RunResult<never>;
+  }
+
+  /** The plan of the agent that a path of handoffs leads to. */
+  async #planAlong(
+    agent: PlannedAgent,
+    options: RunOptions,
+    { kept, fallback, path }: { kept: KeptTurn | undefined; fallback: "park" | undefined; path: readonly string[] },
+  ): Promise<RunPlan> {
+    const { finder } = this.#lent;
+    const first = finder.self();
+    const agents = await followPath(first, path, finder);
+    const last = agents.at(-1);
+    const withPaths = (plan: RunPlan): RunPlan => ({
+      ...plan,
+      pathTo: (name) => pathTo({ first, agents, path }, name, finder),
+    });
+    if (!last) return withPaths(await planRun(agent, options, { kept, fallback }));
+    const { settings } = agent;
+    const { config } = kept ? resumeOptions(this.#options, kept, options) : options;
+    const bound = modeOf(this.#options, config ?? {}) ?? this.#options.permissions?.mode;
+    const own = optionsAfter(options, bound);
+    const stamp = stampAfter(settings.stamp, last, path.at(-1)!);
+    const plan = await last.launcher.planHanded(own, { kept: keptAfter(kept), fallback, first: settings, stamp });
+    return withPaths(planAfter(plan, kept, settings.stamp));
+  }
+
+  /** The plan of a turn that another agent has handed over to this one. */
+  async planHanded(options: RunOptions, { kept, fallback, first, stamp }: HandedTurn): Promise<RunPlan> {
+    const base = this.#base ?? (await this.prepared());
+    const settings = settingsAfter(this.#settings, first, stamp);
+    const atLimit = limiterOf(this.#options, first.limits);
+    return planRun({ options: this.#options, settings, base: { ...base, atLimit } }, options, { kept, fallback });
   }
 
   /** Launcher-2. */

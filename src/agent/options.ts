@@ -5,10 +5,13 @@ import type { Ids } from "../base/ids.ts";
 import type { Redact } from "../base/redact.ts";
 import type { OwnEventDefinition } from "../events/index.ts";
 import type { Store } from "../log/store.ts";
+import type { Tracer } from "../middleware/builtin/tracer.ts";
 import type { Middleware, PermissionOptions } from "../middleware/index.ts";
 import type { ModelChoice, ModelSettings, RetryPolicy } from "../models/index.ts";
 import type { AudioOptions, CompactionOptions, ContentOptions, Durable, Limits } from "../runs/index.ts";
+import type { ContentLimits } from "../sessions/index.ts";
 import type { SpawnableAgent, ToolSet, ToolSource } from "../tools/index.ts";
+import type { Handoffs } from "./startable.ts";
 
 /** An agent object. */
 type Spawnable = Exclude<SpawnableAgent, string>;
@@ -44,6 +47,11 @@ export interface AgentOptions<
   readonly instructions?: string;
   /** Finds the agents that tools name by id (`subagent("id", …)`). A server finds its own agents without it. */
   readonly agents?: (agentId: string) => Spawnable | undefined | Promise<Spawnable | undefined>;
+  /**
+   * Agents that a turn can be handed over to, by name: each gives the model a tool `handoff_to_<name>`, after which the same turn
+   * goes on with that agent.
+   */
+  readonly handoffs?: Handoffs;
   /** Tools by name, or a list of such sets and of sources such as MCP servers. */
   readonly tools?: Tools | readonly (ToolSet | ToolSource)[];
   /** A store, a directory, or a URL such as `sqlite:./bough.db` (default: memory). */
@@ -75,10 +83,15 @@ export interface AgentOptions<
   readonly compaction?: boolean | CompactionOptions;
   /** How files are sent to models. */
   readonly content?: ContentOptions;
+  /** How much content may be stored (default: 100 MB for a file, no other limit). */
+  readonly contentLimits?: Partial<ContentLimits>;
   /** How the agent listens and speaks. */
   readonly audio?: AudioOptions;
-  /** Whether to record OpenTelemetry spans (default true, if `@opentelemetry/api` has a provider), and whether with message texts. */
-  readonly telemetry?: boolean | { readonly recordContent: boolean };
+  /**
+   * Whether to record OpenTelemetry spans (default true, if `@opentelemetry/api` has a provider), whether with message texts (default
+   * false), and by which tracer (default: the registered provider's).
+   */
+  readonly telemetry?: boolean | { readonly recordContent?: boolean; readonly tracer?: Tracer };
   /** The lease of a run on its branch, renewed while the run is active (default 30 s). */
   readonly leaseMs?: number;
   /**

@@ -44,26 +44,31 @@ export interface AgentBase {
   readonly toolSpecs: RunPlan["toolSpecs"];
 }
 
-export async function prepareBase(options: AgentOptions, { limits, clock }: AgentSettings): Promise<AgentBase> {
+export async function prepareBase(
+  options: AgentOptions,
+  { limits, clock }: AgentSettings,
+  more: readonly ToolSet[] = [],
+): Promise<AgentBase> {
   const tracing = tracingOf(options, clock);
   const pipeline = pipelineOf(options, {});
   const traced = tracing ? pipelineOf(options, {}, tracing) : pipeline;
-  const tools = await prepareTools([...toolSets(options.tools), ...pipeline.tools]);
+  const tools = await prepareTools([...toolSets(options.tools), ...more, ...pipeline.tools]);
   const atLimit = limiterOf(options, limits);
   return { pipeline, traced, tracing, atLimit, tools, toolSpecs: [...tools.values()].map(toolSpec) };
 }
 
-function limiterOf(options: AgentOptions, { iterations: max }: Limits): Middleware {
+export function limiterOf(options: AgentOptions, { iterations: max }: Limits): Middleware {
   return iterationLimit({ max, onLimit: options.limits?.onIterations ?? "stop" });
 }
 
 function tracingOf({ telemetry = true }: AgentOptions, clock: Clock): Tracing | undefined {
   if (telemetry === false) return undefined;
-  return new Tracing({ recordContent: telemetry !== true && telemetry.recordContent, clock });
+  const { recordContent = false, tracer } = telemetry === true ? {} : telemetry;
+  return new Tracing({ recordContent, ...(tracer && { tracer }), clock });
 }
 
 /** An agent that is ready to run. */
-interface PlannedAgent {
+export interface PlannedAgent {
   readonly options: AgentOptions;
   readonly settings: AgentSettings;
   readonly base: AgentBase;
@@ -191,7 +196,10 @@ function pipelineOf(options: AgentOptions, config: RunConfig, tracing?: Tracing)
 }
 
 /** The permission mode of a run, where it says one; never looser than `tighten` says. */
-function modeOf({ permissions }: AgentOptions, { permissionMode, tighten }: RunConfig): RunConfig["permissionMode"] {
+export function modeOf(
+  { permissions }: AgentOptions,
+  { permissionMode, tighten }: RunConfig,
+): RunConfig["permissionMode"] {
   const bound = tighten?.permissionMode;
   if (bound === undefined) return permissionMode;
   const mode = permissionMode ?? permissions?.mode ?? "ask";

@@ -2,8 +2,10 @@
 
 import { BoughError } from "../base/errors.ts";
 import { checkOptions, number, type OptionCheck, object, oneOf, optionTable, text } from "../base/options.ts";
+import { contentIdOf } from "../events/files.ts";
 import { checkPolicy, spawnChecks } from "../runs/children/policy.ts";
 import type {
+  Child,
   InputOf,
   PermissionRule,
   SpawnableAgent,
@@ -14,8 +16,8 @@ import type {
 } from "../tools/index.ts";
 import { startableOf } from "./agent.ts";
 import { isBackgroundCall, ownInput, withBackground } from "./background-input.ts";
-import { notAnAgent, refuseStore } from "./child-agents.ts";
 import { rememberSubagent } from "./kin.ts";
+import { notAnAgent, refuseStore } from "./startable.ts";
 
 /** How an agent works as a tool. */
 export interface SubagentOptions<Input extends ToolInput = ToolInput> extends Omit<SpawnOptions, "key" | "mode"> {
@@ -86,7 +88,7 @@ export function subagent<Input extends ToolInput = ToolInput>(agent: SpawnableAg
     const how = isBackground ? { ...spawn, mode: "background" as const } : waiting;
     const child = await context.spawn(agent, textOf(asked), { key: "", ...how });
     if (child.status === "started") return { taskId: child.taskId, status: "started" };
-    return spawn.output === undefined ? child.text : child.output;
+    return spawn.output === undefined ? withFiles(child) : child.output;
   };
   const { notify } = spawn;
   const rule = typeof notify === "function" ? notify : undefined;
@@ -109,6 +111,13 @@ const defaultInput = {
     additionalProperties: false,
   },
 } as const;
+
+/** The child's text, and what the parent's model has to know to read the files that come with it. */
+function withFiles({ text, files }: Pick<Child, "text" | "files">): string {
+  if (files.length === 0) return text;
+  const lines = files.map((file) => `- ${file.filename ?? "file"}, ${file.mediaType}: id ${contentIdOf(file)}`);
+  return `${text}\n\nFiles:\n${lines.join("\n")}`;
+}
 
 function textOf(given: unknown): string {
   const { input } = Object(given) as { input?: unknown };

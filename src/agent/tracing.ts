@@ -2,7 +2,7 @@
 // run; without one, a run has no telemetry in it and pays for none.
 
 import type { Clock } from "../base/clock.ts";
-import { loadTraceApi } from "../middleware/builtin/tracer.ts";
+import { loadTraceApi, type Tracer } from "../middleware/builtin/tracer.ts";
 import { type Middleware, telemetry } from "../middleware/index.ts";
 
 /** As much of `@opentelemetry/api` as tells whether an SDK stands behind it. */
@@ -17,11 +17,15 @@ export class Tracing {
   readonly middleware: Middleware;
   #api: Promise<ProviderApi | undefined> | undefined;
 
-  constructor(options: { recordContent: boolean; clock: Clock }) {
+  readonly #hasOwn: boolean;
+
+  constructor(options: { recordContent: boolean; tracer?: Tracer; clock: Clock }) {
     this.middleware = telemetry(options);
+    this.#hasOwn = options.tracer !== undefined;
   }
 
   async isOn(): Promise<boolean> {
+    if (this.#hasOwn) return true;
     // Without an SDK there is nothing under it, and loading the API would take longer than the run does.
     if (!(registry in globalThis)) return false;
     this.#api ??= loadTraceApi() as Promise<ProviderApi | undefined>;

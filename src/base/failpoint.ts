@@ -36,6 +36,7 @@ export const failpoints = [
   "run.task.started",
   "run.task.ended",
   "run.task.delivered",
+  "run.handed",
   "run.compaction.summarised",
   "run.compaction.written",
   "run.step.started",

@@ -17,6 +17,7 @@ import type {
 export interface SessionLine {
   readonly id: string;
   readonly lastActivity: number;
+  readonly title?: string;
 }
 
 export interface BranchLine {

@@ -6,6 +6,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { BoughEvent } from "../events/index.ts";
 import type { BranchRef, Store } from "../log/store.ts";
 import type { RunInput } from "../runs/index.ts";
+import { detailsOf } from "../sessions/session-details.ts";
 import { NamespacedStore } from "../stores/namespaced/index.ts";
 import type { BranchHandle, CompactionInfo, ContentHandle, Input, QueuedInputBody, TaskBody } from "../wire/index.ts";
 import { type BranchLine, type Conversation, type Picture, type SessionLine, turnEnds } from "./conversation.ts";
@@ -28,7 +29,8 @@ export class LocalConversation implements Conversation {
 
   async sessions(limit: number): Promise<readonly SessionLine[]> {
     const { sessions } = await this.#agent.listSessions({ limit });
-    return sessions.map(({ id, lastActivity }) => ({ id, lastActivity }));
+    const details = await detailsOf(new NamespacedStore(this.#store, ""), sessions, ["title"]);
+    return sessions.map(({ id, lastActivity }, i) => ({ id, lastActivity, ...details[i] }));
   }
 
   async openSession(sessionId: string | undefined): Promise<string> {

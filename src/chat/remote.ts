@@ -30,8 +30,8 @@ export class RemoteConversation implements Conversation {
   }
 
   async sessions(limit: number): Promise<readonly SessionLine[]> {
-    const { sessions } = await this.#client.listSessions({ limit });
-    return sessions.map(({ id, lastActivity }) => ({ id, lastActivity }));
+    const { sessions } = await this.#client.listSessions({ limit, include: ["title"] });
+    return sessions.map(({ id, lastActivity, title }) => ({ id, lastActivity, ...(title !== undefined && { title }) }));
   }
 
   async openSession(sessionId: string | undefined): Promise<string> {

@@ -140,6 +140,16 @@ const content: Group = {
   },
 };
 
+const workflow: Group = {
+  summary: "draw workflows and their executions",
+  commands: {
+    draw: {
+      summary: "print a graph, or an execution, as a Mermaid flowchart",
+      load: async () => (await import("./commands/workflow-draw.ts")).workflowDraw,
+    },
+  },
+};
+
 const prompts: Group = {
   summary: "show what models were sent",
   commands: {
@@ -182,6 +192,7 @@ export const root: Group = {
     compactions,
     pins,
     content,
+    workflow,
     prompts,
     events,
     audit: {

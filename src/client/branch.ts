@@ -97,7 +97,15 @@ export class RemoteBranch<Event = BoughEvent> implements BranchHandle<Event> {
   }
 
   /** A consistent snapshot: messages, cursor, interactions and active run. Pass its `before` to `messages` for older ones. */
-  state({ last = 200, signal, ...rest }: { last?: number; signal?: AbortSignal } = {}): Promise<StateBody> {
+  state({
+    last = 200,
+    signal,
+    ...rest
+  }: {
+    last?: number;
+    before?: string;
+    signal?: AbortSignal;
+  } = {}): Promise<StateBody> {
     const more = signal ? { signal } : {};
     return lookAgain(async () => {
       const asked = { query: { last, ...rest }, ...more };

@@ -7,7 +7,6 @@ import type { JsonObject } from "../base/json.ts";
 import { checkOptions, optionKeys } from "../base/options.ts";
 import type { BoughEvent, OwnEventDefinition } from "../events/index.ts";
 import type { BranchDetails, SessionHandle } from "../wire/handle.ts";
-import type { AgentConfig } from "../wire/schemas.ts";
 import type {
   AgentBody,
   AgentSummary,
@@ -15,11 +14,13 @@ import type {
   BranchBody,
   BranchListBody,
   BranchSummary,
+  GraphBody,
   InteractionBody,
   InteractionListBody,
   PermissionBody,
   SessionBody,
   SessionListBody,
+  StoredDefinition,
   TreeBody,
 } from "../wire/types.ts";
 import { allPages } from "./all-pages.ts";
@@ -28,7 +29,7 @@ import { ChangeSubscription, type ChangesOptions } from "./changes.ts";
 import { type Backoff, defaultBackoff } from "./connection.ts";
 import { Http, path } from "./http.ts";
 import { presenter } from "./own-events.ts";
-import type { AuditRequest, BranchScope, BranchScopeObject } from "./requests.ts";
+import type { AuditRequest, BranchScope, BranchScopeObject, SessionsRequest } from "./requests.ts";
 import { RemoteSession } from "./session.ts";
 import { sseTransport } from "./sse.ts";
 import { findUploader } from "./upload.ts";
@@ -142,17 +143,20 @@ export class Client<Event = BoughEvent> {
   }
 
   /** Returns the session; `session_not_found` if there is none. */
-  getSession(sessionId: string): Promise<SessionBody> {
-    return this.#http.json("GET", path`/sessions/${sessionId}`);
+  getSession(sessionId: string, { include }: Pick<SessionsRequest, "include"> = {}): Promise<SessionBody> {
+    return this.#http.json("GET", path`/sessions/${sessionId}`, { query: { include: include?.join() } });
   }
 
-  /** A page of sessions, most recently active first, optionally filtered by metadata. */
-  listSessions(
-    query: { limit?: number; cursor?: string; metadata?: Readonly<Record<string, string>> } = {},
-  ): Promise<SessionListBody> {
-    const { metadata, ...page } = query;
-    if (!metadata) return this.#http.json("GET", "/sessions", { query: page });
-    return this.#http.json("POST", "/sessions/search", { body: query, isRepeatable: true });
+  /**
+   * A page of sessions, most recently active first, optionally filtered by metadata or by words in their titles. `include` says what
+   * is told beside their own data: `title`, `marks`, `branches` (their number), `usage`.
+   */
+  listSessions(request: SessionsRequest = {}): Promise<SessionListBody> {
+    const { metadata, title, include, ...page } = request;
+    if (!metadata && title === undefined) {
+      return this.#http.json("GET", "/sessions", { query: { ...page, include: include?.join() } });
+    }
+    return this.#http.json("POST", "/sessions/search", { body: request, isRepeatable: true });
   }
 
   /** A page of open questions of all sessions; `branch(question).respond(question, …)` answers one. */
@@ -202,7 +206,7 @@ export class Client<Event = BoughEvent> {
   /** One page of the session's branches, oldest first (default 50, at most 1,000). */
   branchPage(
     sessionId: string,
-    query: { limit?: number; cursor?: string; visibility?: "shown" | "all" } = {},
+    query: { limit?: number; cursor?: string; visibility?: "shown" | "all"; changedSince?: number } = {},
   ): Promise<BranchListBody> {
     return this.#http.json("GET", path`/sessions/${sessionId}/branches`, { query });
   }
@@ -231,19 +235,27 @@ export class Client<Event = BoughEvent> {
     return this.#http.json("GET", path`/agents/${agentId}`);
   }
 
-  /** Stores an agent's definition. */
-  createAgent(agent: {
-    agentId?: string;
-    name?: string;
-    config: AgentConfig;
-    metadata?: JsonObject;
-  }): Promise<AgentBody> {
+  /** Stores the definition of an agent or a graph. */
+  createAgent(
+    agent: { agentId?: string; name?: string; metadata?: JsonObject } & StoredDefinition,
+  ): Promise<AgentBody> {
     return this.#http.json("POST", "/agents", { body: agent });
   }
 
-  /** Replaces a stored agent's configuration. Active runs keep the old one. */
-  updateAgent(agentId: string, agent: { config: AgentConfig }): Promise<AgentBody> {
+  /** Replaces the definition of a stored agent or graph. Active runs keep the old one. */
+  updateAgent(agentId: string, agent: StoredDefinition): Promise<AgentBody> {
     return this.#http.json("PUT", path`/agents/${agentId}`, { body: agent });
+  }
+
+  /** A workflow's graph as JSON; with an execution, its steps as well. */
+  getGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<GraphBody> {
+    return this.#http.json("GET", path`/agents/${agentId}/graph`, { query: { ...execution } });
+  }
+
+  /** A workflow's graph as a Mermaid flowchart; with an execution, with the states of its nodes. */
+  async drawGraph(agentId: string, execution: { sessionId?: string; branchId?: string } = {}): Promise<string> {
+    const query = { format: "mermaid", ...execution };
+    return (await this.#http.send("GET", path`/agents/${agentId}/graph`, { query })).text();
   }
 
   /** A page of the server's audit log: who did what, newest first. Needs scope `admin`. */

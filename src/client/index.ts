@@ -44,7 +44,7 @@ export type { Backoff, ClientConnection, ConnectionState } from "./connection.ts
 export type { StreamingMessage } from "./drafts.ts";
 export { isRemoteError, type RemoteCode, RemoteError } from "./errors.ts";
 export type { BranchPicture, BranchStatus, LiveBranch, LiveOptions } from "./live-branch.ts";
-export type { AuditRequest, BranchScope, BranchScopeObject, SubmitOptions } from "./requests.ts";
+export type { AuditRequest, BranchScope, BranchScopeObject, SessionsRequest, SubmitOptions } from "./requests.ts";
 export type { SubscribeOptions, Subscription } from "./subscription.ts";
 export type { ClientTool, ClientToolContext, ClientTools } from "./tools.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./websocket.ts";

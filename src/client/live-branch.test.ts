@@ -21,6 +21,7 @@ function stateAt(seq: number, more: Partial<StateBody> = {}): StateBody {
     seq,
     branch: { ...branch, seq },
     messages: [],
+    firstIndex: 0,
     interactions: [],
     queue: [],
     tasks: [],

@@ -15,21 +15,26 @@ type Event = Fact | UnknownFact;
 interface EventsBody {
   readonly events: readonly Event[];
   readonly after?: number;
+  readonly before?: number;
 }
 
 /** As many events as asked for, in as many pages as the server makes of them. */
 export async function collectEvents(
-  ask: (query: EventsQuery) => Promise<EventsBody>,
-  { after, limit = mostAtOnce, ...which }: EventsQuery,
+  ask: (query: Omit<EventsQuery, "types"> & { types?: string | undefined }) => Promise<EventsBody>,
+  { after, before, limit = mostAtOnce, types, ...which }: EventsQuery,
 ): Promise<BranchEvents> {
+  const key = which.order === "newest" ? "before" : "after";
   const events: Event[] = [];
-  let cursor = after;
+  const range = { after, before };
+  let cursor: number | undefined;
   do {
-    const page = await ask({ ...which, after: cursor, limit: Math.min(mostAtOnce, limit - events.length) });
+    const size = Math.min(mostAtOnce, limit - events.length);
+    const page = await ask({ ...which, types: types?.join(), ...range, limit: size });
     events.push(...page.events);
-    cursor = page.after;
+    cursor = page[key];
+    range[key] = cursor;
   } while (cursor !== undefined && events.length < limit);
-  return cursor === undefined ? events : Object.defineProperty(events, "after", { value: cursor });
+  return cursor === undefined ? events : Object.defineProperty(events, key, { value: cursor });
 }
 
 type AskBefore = (query: { before: string; last: number | undefined }) => Promise<MessagesBody>;
@@ -53,9 +58,10 @@ export async function completeState<State extends StateBody>(
     messages = [...page.messages.filter((message) => !isOfTurn(message)), ...messages];
     before = page.before;
   }
+  const firstIndex = state.firstIndex - (messages.length - state.messages.length);
   const { before: _before, ...rest } = state;
   const turn = openTurn && { openTurn: { ...openTurn, messages: ofTurn } };
-  return { ...(rest as State), messages, ...turn, ...(before !== undefined && { before }) };
+  return { ...(rest as State), messages, firstIndex, ...turn, ...(before !== undefined && { before }) };
 }
 
 /** How often a state is read anew when the branch was taken back while its pages were read. */

@@ -36,3 +36,13 @@ export interface AuditRequest {
   readonly user?: string;
   readonly outcome?: "done" | "refused";
 }
+
+/** Which sessions to list, and what to tell of them. */
+export interface SessionsRequest {
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Words that the title has to contain. */
+  readonly title?: string;
+  readonly include?: readonly ("title" | "marks" | "branches" | "usage")[];
+  readonly limit?: number;
+  readonly cursor?: string;
+}

@@ -89,8 +89,16 @@ const samples: { [T in FactType]: FactPayload<T> } = {
     interactionId: "i",
   },
   "tool.started": { turnId: "t", callIds: ["c1", "c2"] },
-  "task.started": { turnId: "t", name: "index", callId: "c1", runId: "r" },
-  "task.ended": { taskId: "k", status: "failed", output: [1], error: { message: "m", more: true } },
+  "task.started": {
+    ...{ turnId: "t", name: "index", callId: "c1", runId: "r", owner: "host/1", notify: "all" },
+    child: { sessionId: "s", branchId: "sub", turnId: "u" },
+  },
+  "task.ended": {
+    ...{ taskId: "k", status: "failed", output: [1], error: { message: "m", more: true }, reason: "gone" },
+    child: { sessionId: "s", branchId: "sub", turnId: "u", seq: 4, status: "failed" },
+    usage: { inputTokens: 1, other: 2 },
+  },
+  "turn.handed": { turnId: "t", callId: "c1", from: "router", to: "billing", path: ["billing"] },
   "content.attached": {
     ...{ turnId: "t", messageId: "m", callId: "c1", contentId: "c0ffee", name: "tree.png", mediaType: "image/png" },
     ...{ size: 1, kind: "artifact", meta: { voice: "alloy" } },

@@ -123,6 +123,10 @@ interface Outcome {
   readonly context?: FactPayload<"turn.committed">["context"];
 }
 
+export function turnHanded(source: DraftSource, turnId: string, handed: InTurn<"turn.handed">): Draft<"turn.handed"> {
+  return { ...stamp(source), type: "turn.handed", turnId, ...handed };
+}
+
 // Messages and results
 
 /** What is known of a message beside what it says. */

@@ -288,6 +288,12 @@ const taskEnded = kept(
 );
 
 /**
+ * A call hands the turn over to another agent of the program. `path` leads from the agent that began the turn to the one that goes on, by
+ * the names of handoffs; it is empty when that is the first one again.
+ */
+const turnHanded = kept("turn.handed", v.strictObject({ ...turn, callId: id, from: id, to: id, path: v.array(id) }));
+
+/**
  * Stored content is attached to a turn: a file that a tool made, a picture or speech of the model. Its bytes are stored before
  * this is written.
  */
@@ -444,6 +450,7 @@ export const keptEvents = [
   signalReceived,
   taskStarted,
   taskEnded,
+  turnHanded,
   contentAttached,
   stateChanged,
   turnStaged,

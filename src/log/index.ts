@@ -9,6 +9,7 @@ export * from "./cursor.ts";
 export * from "./decide.ts";
 export * from "./every-session.ts";
 export * from "./need-content.ts";
+export * from "./parts.ts";
 export * from "./refusals.ts";
 export * from "./reserved.ts";
 export * from "./segment-bytes.ts";

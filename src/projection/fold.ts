@@ -112,6 +112,10 @@ const folds: { [T in FactType]: (view: BranchView, fact: Fact<T>) => void } = {
   "signal.received": nothing,
   "permission.granted": nothing,
   "tool.started": nothing,
+  "turn.handed"(view, { callId, path, ...fact }) {
+    const before = openTurnOf(view, fact).handed?.path;
+    view.open = { ...view.open!, handed: Object.freeze({ callId, path, ...(before && { before }) }) };
+  },
   "task.started": foldTaskStarted,
   "task.ended": (view, { taskId }) => dropTask(view, taskId),
   "content.attached": nothing,

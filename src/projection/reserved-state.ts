@@ -9,4 +9,7 @@ const failuresKey = "@compaction";
 /** How many bytes of files a call may carry, after a provider has refused more. */
 const fileBudgetKey = "@file-budget";
 
-export const reservedState: ReadonlySet<string> = new Set([pinsKey, failuresKey, fileBudgetKey]);
+/** The path to the agent that turns begin with, after a handoff that stays. */
+export const agentKey = "@agent";
+
+export const reservedState: ReadonlySet<string> = new Set([pinsKey, failuresKey, fileBudgetKey, agentKey]);

@@ -49,6 +49,8 @@ export interface OpenTurn {
   readonly messages: readonly Message[];
   /** What its replies used so far, as far as they say so. */
   readonly used?: JsonObject;
+  /** The newest handoff of the turn; the agent goes on once every call of the same message has its result. */
+  readonly handed?: Handed;
   /** State changes that take effect when the turn closes. */
   readonly set: JsonObject;
   /** The steps of a workflow, in the order in which they began or returned. */
@@ -87,6 +89,14 @@ export interface StepRecord {
 /** A turn that nothing is to be done for, until a time if it has one, or until anything is written on its branch. */
 export interface Asleep {
   readonly until?: number;
+}
+
+/** A turn was handed over, by a call. Paths are those of `turn.handed`. */
+export interface Handed {
+  readonly callId: string;
+  readonly path: readonly string[];
+  /** The path before. */
+  readonly before?: readonly string[];
 }
 
 export type { Interaction };

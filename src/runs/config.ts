@@ -196,6 +196,10 @@ export interface RunPlan extends AgentSettings {
   readonly clientGraceMs?: number;
   readonly ifWaiting?: "supersede" | "refuse";
   readonly metadata?: JsonObject;
+  /** The stamp of the agent that began the turn, if this plan is that of one that it was handed over to. */
+  readonly firstStamp?: AgentStamp;
+  /** Leads from the agent that began the turn to a handoff of this one. */
+  readonly pathTo?: (name: string) => readonly string[];
 }
 
 /** The messages an input stands for; none for a list without messages, which resumes, as no input does. */

@@ -3,8 +3,10 @@
 import { alarm } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
+import { stateChanged } from "../events/drafts.ts";
 import { LiveSender } from "../live/index.ts";
 import type { BranchRef } from "../log/store.ts";
+import { stateOf } from "../projection/view.ts";
 import type { Context } from "../sessions/context.ts";
 import type { InputMessage } from "../sessions/files.ts";
 import { speakAnswer } from "./audio/speak.ts";
@@ -12,10 +14,12 @@ import type { ChildHost, ChildOpening, ParentRun } from "./children/port.ts";
 import type { AgentSettings } from "./config.ts";
 import { Emitter } from "./emit.ts";
 import { ended, Interrupted, Lost } from "./endings.ts";
+import { pathOf } from "./handoffs.ts";
 import type { RunControl } from "./run.ts";
-import { ActiveTurn } from "./turn/active-turn.ts";
+import { ActiveTurn, stateBag } from "./turn/active-turn.ts";
 import { complete, endBy, errorOf, failureOf, type RunResult } from "./turn/close.ts";
-import { loop, type TurnFinish } from "./turn/loop.ts";
+import { factsOf } from "./turn/facts-of.ts";
+import { handedOn, loop, type TurnFinish } from "./turn/loop.ts";
 import { beginOrResume, type OpenedTurn, type OpenRequest } from "./turn/open.ts";
 
 export interface Execution {
@@ -115,7 +119,44 @@ interface Worked {
   readonly isWoken: boolean;
 }
 
+/** Works on the turn until it is closed, or left; as often as it is handed over, with another plan. */
 async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter): Promise<Worked> {
+  let isAwaited = false;
+  for (let at: OpenedTurn & { shown?: number } = opened; ; ) {
+    const worked = await workAs(execution, at, emitter);
+    isAwaited ||= worked.isAwaited;
+    if (worked.result) return { ...worked, isAwaited };
+    at = await nextAgent(execution, at, worked.turn);
+    emitter.enterTurn(at.held.turnId, at.plan.stamp);
+  }
+}
+
+/** The turn as the agent that it was handed over to goes on with it. */
+async function nextAgent(
+  { context, planFor, ref }: Execution,
+  opened: OpenedTurn,
+  turn: ActiveTurn,
+): Promise<OpenedTurn & { shown: number }> {
+  const { held } = opened;
+  const left = stateChanged(context, turn.turnId, turn.state.branchPatch());
+  if (left.length > 0) await turn.write(...left);
+  const view = await held.view();
+  const { open } = view;
+  const plan = await planFor(open ?? undefined, pathOf(view));
+  const earlier = await factsOf(context, ref, { from: open?.from ?? view.seq, before: view.seq + 1 });
+  const { sessionId } = ref;
+  const state = stateBag(context, { sessionId, branch: stateOf(view), plan, emitter: turn.emitter });
+  const asked = { ...opened.asked, context: plan.runContext };
+  return { ...opened, plan, state, asked, earlier, resumed: true, shown: turn.log.shown };
+}
+
+type WorkedAs = Worked | { readonly result?: undefined; readonly turn: ActiveTurn; readonly isAwaited: boolean };
+
+async function workAs(
+  execution: Execution,
+  opened: OpenedTurn & { shown?: number },
+  emitter: Emitter,
+): Promise<WorkedAs> {
   const { context, control, host, parent } = execution;
   const { plan } = opened;
   const { signal } = control.controller;
@@ -136,12 +177,14 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   });
   const letGo = keepHeld(turn, control.controller);
   const { turnMs } = plan.limits;
-  if (turnMs !== undefined) void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
+  if (turnMs !== undefined && opened.shown === undefined)
+    void limitTime(turn, control.controller, { turnMs, startedAt: startOf(opened) });
   try {
     const result = await toItsEnd(turn, opened, execution.loop);
+    const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
+    if (!result) return { turn, isAwaited };
     if (!turn.isLeft) await turn.tasks.callOff(signal.reason);
     if (plan.audio.speak) await speakAnswer(turn, result);
-    const isAwaited = turn.hasGivenSignal || turnMs !== undefined || execution.loop !== undefined;
     return { result, isAwaited, isWoken: turn.isWoken || turn.isFollowed };
   } finally {
     turn.isOver = true;
@@ -149,13 +192,20 @@ async function work(execution: Execution, opened: OpenedTurn, emitter: Emitter):
   }
 }
 
-async function toItsEnd(turn: ActiveTurn, { refusal }: OpenedTurn, code: TurnLoop | undefined): Promise<RunResult> {
+/** Nothing when another agent goes on. */
+async function toItsEnd(
+  turn: ActiveTurn,
+  { refusal }: OpenedTurn,
+  code: TurnLoop | undefined,
+): Promise<RunResult | undefined> {
   const { signal } = turn;
   try {
     if (signal.aborted) throw signal.reason;
     if (refusal) throw refusal.cause;
     for (let again = false; ; again = true) {
-      const result = await complete(turn, await (code ? code(turn) : loop(turn, { again })));
+      const finish = await (code ? code(turn) : loop(turn, { again }));
+      if (finish === handedOn) return undefined;
+      const result = await complete(turn, finish);
       if (result) return result;
     }
   } catch (error) {

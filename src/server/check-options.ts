@@ -46,6 +46,7 @@ const serverTable = optionTable<ServerOptions>({
   allowConfig: texts,
   questions: oneOf("wait", "park"),
   allowRecursiveDelete: flag,
+  compress: flag,
   definitions: object,
   page: text,
   assets: object,

@@ -1,27 +1,36 @@
 // Definitions: agents that clients stored. Each is the row of a session in a separate namespace, so that every
 // store supports them and every node sees them; the row's version shows whether a built agent is up to date.
 
+import { utf8Length } from "../base/bytes.ts";
 import { BoughError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import { type ModelChoice, resolveModel } from "../models/index.ts";
 import type { Session, Sessions } from "../sessions/index.ts";
 import type { ToolSet } from "../tools/index.ts";
 import type { AgentBody, AgentConfig, AgentSummary } from "../wire/index.ts";
+import type { Graph } from "../workflows/index.ts";
 import type { ServerOptions } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface Definition extends AgentBody {
-  readonly config: AgentConfig;
   readonly version: number;
 }
 
+/** What is stored: the configuration of an agent, or a graph. */
+export interface Defined {
+  readonly config?: AgentConfig | undefined;
+  readonly graph?: JsonObject | undefined;
+}
+
 /** The content of a definition. */
-export interface NewDefinition {
+export interface NewDefinition extends Defined {
   readonly agentId?: string | undefined;
   readonly name?: string | undefined;
-  readonly config: AgentConfig;
   readonly metadata?: JsonObject | undefined;
 }
+
+/** A row holds 64 KB; a graph is a text in it, because it may be nested more deeply than a row. */
+const graphBytes = 60_000;
 
 type Allowed = NonNullable<ServerOptions["definitions"]>;
 
@@ -36,10 +45,9 @@ export class Definitions {
     this.#now = options.now;
   }
 
-  async create({ agentId, name, config, metadata }: NewDefinition): Promise<Definition> {
-    await this.#check(config);
+  async create({ agentId, name, metadata, ...defined }: NewDefinition): Promise<Definition> {
     const state = {
-      config: config as JsonObject,
+      ...(await this.#stateOf(defined)),
       updatedAt: this.#now(),
       ...(name !== undefined && { name }),
       ...(metadata && { metadata }),
@@ -72,9 +80,8 @@ export class Definitions {
     return found;
   }
 
-  async update(agentId: string, config: AgentConfig): Promise<Definition> {
-    await this.#check(config);
-    const state = { config: config as JsonObject, updatedAt: this.#now() };
+  async update(agentId: string, defined: Defined): Promise<Definition> {
+    const state = { ...(await this.#stateOf(defined)), updatedAt: this.#now() };
     return describe(await this.#rows.updateSession(agentId, { state }).catch(notFound(agentId)));
   }
 
@@ -100,7 +107,32 @@ export class Definitions {
     return Object.fromEntries(names.map((name) => [name, (tools as Record<string, ToolSet[string]>)[name]!]));
   }
 
-  /** Refuses a definition that could never run. */
+  /** The graph of a definition, with what the server lets it use. */
+  async graph(json: JsonObject): Promise<Graph> {
+    const { functions = {}, workflows = {} } = this.#allowed;
+    const { graph } = await import("../workflows/index.ts");
+    return graph.fromJSON(json, { functions, workflows });
+  }
+
+  /** What a row keeps; refuses a definition that could never run. */
+  async #stateOf({ config, graph }: Defined): Promise<JsonObject> {
+    if ((config === undefined) === (graph === undefined)) {
+      throw new BoughError("invalid_argument", "A definition has either `config`, of an agent, or `graph`.");
+    }
+    if (config) {
+      await this.#check(config);
+      return { config: config as JsonObject, graph: null };
+    }
+    await this.graph(graph!);
+    const text = JSON.stringify(graph);
+    if (utf8Length(text) > graphBytes) {
+      throw new BoughError("limit_exceeded", `A stored graph can't be larger than ${graphBytes} bytes.`, {
+        data: { limit: graphBytes },
+      });
+    }
+    return { graph: text, config: null };
+  }
+
   async #check(config: AgentConfig): Promise<void> {
     this.tools(config.tools);
     try {
@@ -112,20 +144,24 @@ export class Definitions {
 }
 
 function describe({ id, createdAt, version, state }: Session): Definition {
-  const { config, name, updatedAt, metadata } = state as JsonObject & { config: AgentConfig; metadata?: JsonObject };
+  const { config, graph, name, updatedAt, metadata } = state as JsonObject & {
+    config?: AgentConfig;
+    metadata?: JsonObject;
+  };
   return {
     id,
     source: "stored",
     createdAt,
     version,
-    config,
+    ...(config && { config }),
+    ...(typeof graph === "string" && { kind: "workflow" as const, graph: JSON.parse(graph) as JsonObject }),
     ...(typeof updatedAt === "number" && { updatedAt }),
     ...(typeof name === "string" && { name }),
     ...(metadata && { metadata }),
   };
 }
 
-function summaryOf({ config: _config, version: _version, ...summary }: Definition): AgentSummary {
+function summaryOf({ config: _config, graph: _graph, version: _version, ...summary }: Definition): AgentSummary {
   return summary;
 }
 

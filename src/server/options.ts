@@ -7,7 +7,7 @@ import type { Store } from "../log/store.ts";
 import type { ModelChoice } from "../models/index.ts";
 import { defaultCacheBytes, defaultConversationBytes } from "../sessions/view-cache.ts";
 import type { ToolSet } from "../tools/index.ts";
-import type { Workflow } from "../workflows/index.ts";
+import type { GraphBindings, Workflow } from "../workflows/index.ts";
 import type { AssetsOptions } from "./assets.ts";
 import type { AuditOptions } from "./audit/log.ts";
 import type { Authenticate } from "./auth.ts";
@@ -22,6 +22,10 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Maximum bytes of an upload (default 100 MiB); a form with a file has at most 20 MiB. */
   readonly uploadBytes: number;
+  /** Maximum bytes of content of a session (default: none) … */
+  readonly sessionContentBytes: number;
+  /** … and of a tenant, as far as they are known: measured once a minute (default: none). */
+  readonly tenantContentBytes: number;
   /** Maximum nesting depth of JSON (default 64). */
   readonly depth: number;
   /** Average requests per second of a tenant (default 200) … */
@@ -79,6 +83,8 @@ export interface ServerLimits {
 export const defaultLimits: ServerLimits = {
   bodyBytes: 1024 * 1024,
   uploadBytes: 100 * 1024 * 1024,
+  sessionContentBytes: Number.POSITIVE_INFINITY,
+  tenantContentBytes: Number.POSITIVE_INFINITY,
   depth: 64,
   requestsPerSecond: 200,
   burst: 1000,
@@ -173,10 +179,17 @@ export interface ServerOptions {
   readonly questions?: "wait" | "park";
   /** Whether clients may delete a branch together with its forks, `recursive=true` (default false). */
   readonly allowRecursiveDelete?: boolean;
-  /** What stored agents may use: tools by name, and models by name (default: every "provider/model"). */
+  /** Whether JSON answers over 4 KiB are compressed for clients that accept gzip (default true). */
+  readonly compress?: boolean;
+  /**
+   * What stored agents may use: tools by name, and models by name (default: every "provider/model"). What stored graphs may use:
+   * functions, patterns and workflows by name; their agents are those of the server.
+   */
   readonly definitions?: {
     readonly tools?: ToolSet;
     readonly models?: Readonly<Record<string, ModelChoice>>;
+    readonly functions?: GraphBindings["functions"];
+    readonly workflows?: GraphBindings["workflows"];
   };
   /** Other protocols behind this server's auth, tenants, limits and guards (default: none). */
   readonly mounts?: readonly Mount[];

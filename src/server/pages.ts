@@ -3,6 +3,7 @@
 import { utf8Length } from "../base/bytes.ts";
 import { decodeCursor, encodeCursor } from "../log/index.ts";
 import { breathe } from "./breathe.ts";
+import { jsonResponse } from "./compress.ts";
 
 /** How much text is serialised before yielding to other tasks. */
 const breathAt = 512 * 1024;
@@ -63,7 +64,7 @@ export function jsonAnswer(
   for (const [name, value] of Object.entries(written)) {
     fields.push(`${JSON.stringify(name)}:${typeof value === "string" ? value : `[${value.join(",")}]`}`);
   }
-  return new Response(`{${fields.join(",")}}`, { headers: { "content-type": "application/json" } });
+  return jsonResponse(`{${fields.join(",")}}`);
 }
 
 /** A list that is in memory, and where its items are. */
@@ -119,7 +120,7 @@ export async function newestMessages(
   room: AnswerRoom,
   { messages, open = [] }: { messages: readonly Identified[]; open?: readonly Identified[] | undefined },
   last: number,
-): Promise<{ closed: string[]; open: string[]; before: string | undefined }> {
+): Promise<{ closed: string[]; open: string[]; before: string | undefined; firstIndex: number }> {
   const ofTurn = await room.last(open);
   const isWhole = ofTurn.length === open.length;
   const closed = isWhole ? await room.last(messages.slice(-last)) : [];
@@ -127,7 +128,8 @@ export async function newestMessages(
   const shown = closed.length + ofTurn.length;
   const at = all - shown;
   const first = at < messages.length ? messages[at] : open[at - messages.length];
-  return { closed, open: ofTurn, before: at > 0 ? first?.id : undefined };
+  const firstIndex = messages.length - closed.length;
+  return { closed, open: ofTurn, before: at > 0 ? first?.id : undefined, firstIndex };
 }
 
 /** The newest of these messages, and the id before which the rest can be read. */
@@ -136,6 +138,6 @@ export async function messagesAnswer(
   last: number,
   { answerBytes }: { answerBytes: number },
 ): Promise<Response> {
-  const { closed, before } = await newestMessages(new AnswerRoom(answerBytes), { messages }, last);
-  return jsonAnswer({ messages: closed }, { before });
+  const { closed, before, firstIndex } = await newestMessages(new AnswerRoom(answerBytes), { messages }, last);
+  return jsonAnswer({ messages: closed }, { before, firstIndex });
 }

@@ -14,6 +14,7 @@ import { type Authenticate, checkToken, type Identity, randomToken, tokenAuth } 
 import { parse, readJson, readQuery } from "./body.ts";
 import { ByteBudget, type HeldBytes } from "./bytes.ts";
 import { checkServerOptions } from "./check-options.ts";
+import { compressed, jsonResponse } from "./compress.ts";
 import { Exchange, type Held } from "./exchange.ts";
 import { type GuardOptions, guard, preflight, secure } from "./guard.ts";
 import { Guesses, networkOf } from "./guesses.ts";
@@ -156,7 +157,8 @@ export class Server {
     );
     this.#audit?.record(attempt, response.status);
     response.headers.set("x-request-id", attempt.requestId);
-    return secure(response, request, this.#guard);
+    const secured = secure(response, request, this.#guard);
+    return this.#options.compress === false ? secured : compressed(secured, request);
   }
 
   /** Admits a WebSocket request: returns a function that takes the connection, or the response that refuses it. */
@@ -269,7 +271,7 @@ export class Server {
     attempt.result = result;
     if (result instanceof Response) return result;
     if (route.gives === "nothing") return new Response(null, { status: route.status });
-    return Response.json(result ?? null, { status: route.status });
+    return jsonResponse(JSON.stringify(result ?? null), route.status);
   }
 
   async #handleMount(route: MountedRoute, c: HonoContext<Env>): Promise<Response> {

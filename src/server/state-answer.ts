@@ -1,6 +1,6 @@
 // The state of a branch as a response: as many of its newest messages as fit, and where to read the rest.
 
-import { branchInfoBody, type Moment, progressOf } from "../sessions/bodies.ts";
+import { branchInfoBody, closedBefore, type Moment, progressOf } from "../sessions/bodies.ts";
 import { type CheckpointBody, openTaskBody, queuedInputBody } from "../wire/index.ts";
 import { AnswerRoom, jsonAnswer, newestMessages } from "./pages.ts";
 
@@ -8,9 +8,10 @@ export async function stateAnswer(
   { branch, active }: Moment,
   last: number,
   { answerBytes }: { answerBytes: number },
-  checkpoint?: CheckpointBody,
+  { checkpoint, upTo }: { checkpoint?: CheckpointBody; upTo?: string } = {},
 ): Promise<Response> {
-  const { seq, messages, uncommittedTurn: turn, interactions, queue, tasks } = branch;
+  const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
+  const messages = closedBefore(branch, upTo);
   const room = new AnswerRoom(answerBytes);
   const shown = await newestMessages(room, { messages, open: turn?.messages }, last);
   const head = {
@@ -22,6 +23,7 @@ export async function stateAnswer(
     tasks: tasks.map(openTaskBody),
     activeRun: active,
     before: shown.before,
+    firstIndex: shown.firstIndex,
   };
   const more = turn ? JSON.stringify(progressOf(turn)).slice(1, -1) : "";
   const rest = more === "" ? "" : `,${more}`;

@@ -22,6 +22,7 @@ import { checkResolved } from "./check-options.ts";
 import {
   agentExists,
   agentNotFound,
+  type Defined,
   type Definition,
   type Definitions,
   definitionBody,
@@ -91,7 +92,10 @@ export class TenantAgents {
     const from = definition?.version ?? (defaultAgent && "default");
     if (built && built.from === from) return this.#touch(built);
     this.#retire(agentId, retirementMs);
-    if (definition) return this.#keep(agentId, definition.version, () => this.#build(this.#stored(definition)));
+    if (definition) {
+      const build = await this.#builder(definition);
+      return this.#keep(agentId, definition.version, build);
+    }
     if (defaultAgent) return this.#keep(agentId, "default", () => this.#build({ ...defaultAgent, id: agentId }));
     throw agentNotFound(agentId);
   }
@@ -124,9 +128,9 @@ export class TenantAgents {
     return definitionBody(await this.#options.definitions.create(definition));
   }
 
-  async update(agentId: string, config: Definition["config"]): Promise<AgentBody> {
+  async update(agentId: string, defined: Defined): Promise<AgentBody> {
     await this.#refuseCode(agentId);
-    return definitionBody(await this.#options.definitions.update(agentId, config));
+    return definitionBody(await this.#options.definitions.update(agentId, defined));
   }
 
   async delete(agentId: string): Promise<void> {
@@ -278,11 +282,26 @@ export class TenantAgents {
   }
 
   #build(options: AgentOptions): Agent {
-    const { context, events, logger, redact, tenant } = this.#options;
+    const { context, events, tenant } = this.#options;
     const tools = options.tools && { tools: withoutClosing(options.tools) };
+    return agentOn(context, { ...this.#shared(), ...withEvents(options, events), ...tools, tenant });
+  }
+
+  /** What every agent that the server builds has in common. */
+  #shared() {
+    const { logger, redact } = this.#options;
     const agents = (agentId: string) => this.get(agentId).catch(unlessMissing);
-    const shared = { logger, agents, ...(redact !== undefined && { redact }) };
-    return agentOn(context, { ...shared, ...withEvents(options, events), ...tools, tenant });
+    return { logger, agents, ...(redact !== undefined && { redact }) };
+  }
+
+  /** Makes a stored definition ready to be built. */
+  async #builder(definition: Definition): Promise<() => Agent> {
+    const { id, graph: json } = definition;
+    if (!json) return () => this.#build(this.#stored(definition));
+    const { definitions, context, tenant, events = [] } = this.#options;
+    const graph = await definitions.graph(json);
+    const { WorkflowRunner } = await import("../workflows/index.ts");
+    return () => new WorkflowRunner(graph, { ...this.#shared(), id, tenant, events }, context);
   }
 
   #runner(workflow: Workflow, id: string): Agent {
@@ -294,7 +313,7 @@ export class TenantAgents {
 
   #stored({ id, name, config }: Definition): AgentOptions {
     const { definitions } = this.#options;
-    const { model, instructions, settings, limits, tools } = config;
+    const { model, instructions, settings, limits, tools } = config!;
     return {
       id,
       model: definitions.model(model),

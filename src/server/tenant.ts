@@ -67,10 +67,12 @@ export class Tenant {
     const { name, store, clock, limits, definitions, questions, cache, queued } = options;
     this.usedAt = clock.now();
     const { rounds, logger } = options;
+    const { sessionContentBytes: sessionBytes, tenantContentBytes: totalBytes } = limits;
+    const contentLimits = { sessionBytes, totalBytes };
     const warn = (message: string, error: unknown) => logger.warn(message, error);
     this.changes = new Changes({ name, store, clock, rounds, warn });
     const told = new TellingStore(store, sessionsOf(name), this.changes.tell);
-    this.context = createContext(told, { clock }, cache);
+    this.context = createContext(told, { clock, contentLimits }, cache);
     this.changes.hearContext(this.context);
     this.sessions = new Sessions(this.context);
     this.feeds = new Feeds(this.context);

@@ -156,10 +156,15 @@ export function messagesBefore(
 export function messagesBody(messages: readonly Message[], last: number): MessagesBody {
   const at = Math.max(0, messages.length - last);
   const page = messages.slice(at);
-  return { messages: page, ...(at > 0 && { before: page[0]!.id }) };
+  return { messages: page, firstIndex: at, ...(at > 0 && { before: page[0]!.id }) };
 }
 
-/** The branch at one moment, with the newest `last` messages of its closed turns. */
+/** The messages of closed turns before one of them; all of them without one. */
+export function closedBefore(branch: Branch, before: string | undefined): readonly Message[] {
+  const ref = { sessionId: branch.sessionId, branchId: branch.id };
+  return before === undefined ? branch.messages : messagesBefore(ref, { messages: branch.messages }, before);
+}
+
 /** How far an execution is, and whether it sleeps. */
 export function progressOf({
   steps,
@@ -168,13 +173,15 @@ export function progressOf({
   return { ...(steps && { steps }), ...(asleep && { asleep }) };
 }
 
-export function stateBody({ branch, active }: Moment, last: number): StateBody {
+/** The branch at one moment, with the newest `last` messages of its closed turns. */
+export function stateBody({ branch, active }: Moment, last: number, upTo?: string): StateBody {
   const { seq, uncommittedTurn: turn, interactions, queue, tasks } = branch;
-  const { messages, before } = messagesBody(branch.messages, last);
+  const { messages, before, firstIndex } = messagesBody(closedBefore(branch, upTo), last);
   return {
     seq,
     branch: branchInfoBody(branch),
     messages,
+    firstIndex,
     ...(before !== undefined && { before }),
     ...(turn && { openTurn: { id: turn.id, startedAt: turn.startedAt, messages: turn.messages, ...progressOf(turn) } }),
     interactions,

@@ -107,7 +107,9 @@ export async function putContent(context: Context, scope: Scope, content: NewCon
     }
     await writer.finish();
     signal?.throwIfAborted();
-    return toContent(await writer.commit({ mediaType: mediaType ?? mediaTypeOf(head), name, info }));
+    const record = await writer.commit({ mediaType: mediaType ?? mediaTypeOf(head), name, info });
+    context.contentUsage.add(record.size);
+    return toContent(record);
   } catch (error) {
     await writer.abort();
     throw error;
@@ -153,7 +155,9 @@ export async function listContent(context: Context, scope: Scope): Promise<Conte
 
 export async function deleteContent(context: Context, scope: Scope, idOrUri: string): Promise<boolean> {
   const ref = await resolveBranch(context, scope);
-  return needContent(context.store).delete(ref, contentId(idOrUri));
+  const isDeleted = await needContent(context.store).delete(ref, contentId(idOrUri));
+  if (isDeleted) context.contentUsage.forget();
+  return isDeleted;
 }
 
 /** Merges details into those of the content; null removes one. */
@@ -185,12 +189,19 @@ export async function contentUrl(
   return store.url?.(ref, id, { expiresMs, mediaType, name });
 }
 
+/** How many bytes a file may have, and what says so. */
 async function limitOf(context: Context, { sessionId }: BranchRef, maxBytes: number | undefined) {
-  const { fileBytes, sessionBytes } = context.contentLimits;
-  const file = maxBytes ?? fileBytes;
-  if (sessionBytes === Number.POSITIVE_INFINITY) return { bytes: file, what: "An upload" };
-  const left = Math.max(0, sessionBytes - (await needContent(context.store).usage(sessionId)));
-  return left < file ? { bytes: left, what: "What is left for the session" } : { bytes: file, what: "An upload" };
+  const { fileBytes, sessionBytes, totalBytes } = context.contentLimits;
+  let limit = { bytes: maxBytes ?? fileBytes, what: "An upload" };
+  const bound = (bytes: number, what: string) => {
+    if (bytes < limit.bytes) limit = { bytes: Math.max(0, bytes), what };
+  };
+  if (Number.isFinite(sessionBytes)) {
+    bound(sessionBytes - (await needContent(context.store).usage(sessionId)), "What is left for the session");
+  }
+  if (Number.isFinite(totalBytes))
+    bound(totalBytes - (await context.contentUsage.bytes()), "What is left for all sessions");
+  return limit;
 }
 
 function sourceOf({ bytes, blob, stream }: NewContent): AsyncIterable<Uint8Array> {

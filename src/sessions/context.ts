@@ -8,7 +8,8 @@ import { checkOptions, checkSpelling, number, object, optionKeys, optionTable, t
 import { processOwner } from "../base/owner.ts";
 import { Journal } from "../log/journal.ts";
 import type { Store } from "../log/store.ts";
-import { type ContentLimits, defaultContentLimits } from "./content-limits.ts";
+import { type ContentLimits, completeLimits } from "./content-limits.ts";
+import { ContentUsage } from "./content-usage.ts";
 import { Staging } from "./staging.ts";
 import { ViewCache } from "./view-cache.ts";
 import { Views } from "./views.ts";
@@ -25,6 +26,8 @@ export interface Context {
   /** Under which complete turns wait to be saved. */
   readonly staging: Staging;
   readonly contentLimits: ContentLimits;
+  /** Of all sessions of the store. */
+  readonly contentUsage: ContentUsage;
   /** Finishes what is under way and, unless the context is derived (Context-2), closes the store. */
   readonly close: () => Promise<void>;
 }
@@ -37,7 +40,7 @@ export interface SessionsOptions {
   readonly owner?: string;
   /** Bytes of conversations cached in memory (default 256 MiB, at most an eighth of the heap limit). */
   readonly cacheBytes?: number;
-  /** How much content may be stored (default: 100 MB for a file, no limit for a session). */
+  /** How much content may be stored (default: 100 MB for a file, no other limit). */
   readonly contentLimits?: Partial<ContentLimits>;
 }
 
@@ -70,8 +73,9 @@ export function createContext(
     await settle(staging, views);
     await store.close();
   };
-  const contentLimits = { ...defaultContentLimits, ...options.contentLimits };
-  return { store, journal, views, clock, ids, owner, staging, contentLimits, close };
+  const contentLimits = completeLimits(options.contentLimits);
+  const contentUsage = new ContentUsage(store, clock);
+  return { store, journal, views, clock, ids, owner, staging, contentLimits, contentUsage, close };
 }
 
 /** The context of another user of the same store (Context-1), such as one agent of several; what `options` leave out is inherited. */
@@ -80,7 +84,7 @@ export function deriveContext(context: Context, options: Omit<SessionsOptions, "
   const ids = options.ids ? new FreshIds(options.ids) : context.ids;
   const owner = () => options.owner ?? context.owner();
   const staging = new Staging(owner);
-  const contentLimits = { ...context.contentLimits, ...options.contentLimits };
+  const contentLimits = completeLimits(options.contentLimits, context.contentLimits);
   return { ...context, clock, ids, owner, staging, contentLimits, close: () => settle(staging, context.views) };
 }
 

@@ -22,12 +22,15 @@ export interface EventQuery extends ReadOptions {
   readonly runId?: string;
   /** Only events of this type. */
   readonly type?: string;
+  /** Only events of these types. */
+  readonly types?: readonly string[];
 }
 
 const queryKeys = optionKeys<EventQuery>({
   turnId: true,
   runId: true,
   type: true,
+  types: true,
   after: true,
   before: true,
   limit: true,
@@ -41,8 +44,13 @@ interface Extent {
   readonly to: number;
 }
 
-export function isSelective({ turnId, runId, type }: EventQuery): boolean {
-  return turnId !== undefined || runId !== undefined || type !== undefined;
+export function isSelective({ turnId, runId, type, types }: EventQuery): boolean {
+  return [turnId, runId, type, types].some((each) => each !== undefined);
+}
+
+/** Whether a fact is of a type that is wanted. */
+function isOfType({ type: wanted, types }: EventQuery, { type }: Known): boolean {
+  return (wanted === undefined || type === wanted) && (types === undefined || types.includes(type));
 }
 
 /**
@@ -57,6 +65,7 @@ export async function readSelected(
   checkOptions("The options of events", query, queryKeys);
   checkRead(query);
   for (const name of ["turnId", "runId", "type"] as const) checkText(name, query[name]);
+  for (const type of query.types ?? []) checkText("types", type);
   const ref = await resolveBranch(context, scope);
   const { limit = defaultReadLimit, reverse = false } = query;
   if (limit === 0) return [];
@@ -115,17 +124,17 @@ class SelectedPage {
 }
 
 async function* typeIn(context: Context, ref: BranchRef, query: EventQuery): AsyncGenerator<Known> {
-  const { type, limit: _limit, ...range } = query;
-  for await (const fact of factsIn(context, ref, range)) if (fact.type === type) yield fact;
+  const { type: _type, types: _types, limit: _limit, ...range } = query;
+  for await (const fact of factsIn(context, ref, range)) if (isOfType(query, fact)) yield fact;
 }
 
 /** Flow-1, Flow-2. */
 async function* flowIn(context: Context, ref: BranchRef, query: EventQuery): AsyncGenerator<Known> {
-  const { type, after = 0, before = Number.POSITIVE_INFINITY } = query;
+  const { after = 0, before = Number.POSITIVE_INFINITY } = query;
   const { from, to } = await extentOf(context, ref, query);
   const flow = new Flow(query);
   for await (const fact of factsIn(context, ref, { after: from - 1, before })) {
-    const isWanted = flow.has(fact) && fact.seq > after && (type === undefined || fact.type === type);
+    const isWanted = flow.has(fact) && fact.seq > after && isOfType(query, fact);
     if (isWanted) yield fact;
     if (fact.seq >= to && !flow.goesOn) return;
   }

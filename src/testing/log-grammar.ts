@@ -122,6 +122,7 @@ const rules: { [T in FactType]: Rule<T> } = {
     if (hasEnded === undefined) return `task ${taskId} never began`;
     return hasEnded ? `task ${taskId} has ended before` : undefined;
   },
+  "turn.handed": (reading, fact) => ofOpenTurn(reading, fact) ?? ofCall(reading, fact.callId),
   "content.attached"(reading, { turnId }) {
     return turnId === undefined ? undefined : ofOpenTurn(reading, { turnId });
   },

@@ -207,6 +207,8 @@ export interface Child {
   readonly text: string;
   /** The child's structured output, if it was asked for one. */
   readonly output?: unknown;
+  /** The files that it made: artifacts of its tools and of its model. They are content of the parent's branch, too. */
+  readonly files: readonly FilePart[];
   /** What the child used, with its own children. */
   readonly usage: JsonObject;
   /** Where the child worked; `seq` is the position of its end, for `loadBranch(…, { at: seq })`. */

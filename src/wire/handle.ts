@@ -178,6 +178,8 @@ export interface RedoRequest extends BranchDetails {
 export interface BranchEvents extends Array<Fact | UnknownFact> {
   /** There are further events: pass it as `after`. */
   readonly after?: number;
+  /** With `order: "newest"`: there are earlier events; pass it as `before`. */
+  readonly before?: number;
 }
 
 /** The checkpoints of a branch. */
@@ -263,11 +265,11 @@ export interface BranchHandle<Event = BoughEvent> {
   update(patch: BranchPatch): Promise<BranchBody>;
   /** Deletes the branch; with `recursive`, its forks too. */
   delete(options?: { recursive?: boolean }): Promise<void>;
-  /** Messages, cursor, open questions and active run of one moment. */
-  state(options?: { last?: number }): Promise<StateBody>;
+  /** Messages (with `before`, those of closed turns before that one), cursor, open questions and active run of one moment. */
+  state(options?: { last?: number; before?: string }): Promise<StateBody>;
   /** A page of messages, oldest first: those before the message named, by default the newest. */
   messages(options?: { last?: number; before?: string }): Promise<MessagesBody>;
-  /** A page of kept events, 1,000 by default; with `turnId`, `runId` or `type`, only those. */
+  /** A page of kept events, 1,000 by default; with `turnId`, `runId`, `type` or `types`, only those. */
   events(query?: EventsQuery): Promise<BranchEvents>;
   /** Every kept event after a position (default 0), then kept and live events as they happen. */
   watch(options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<Event, void>;

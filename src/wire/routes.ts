@@ -56,14 +56,14 @@ export const routes = {
     body: bodies.createSession,
     bodyOptional: true,
   }),
-  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.page }),
+  listSessions: route("GET", "/sessions", { summary: "Sessions, newest activity first.", query: queries.sessions }),
   searchSessions: route("POST", "/sessions/search", {
-    summary: "Sessions with certain metadata.",
+    summary: "Sessions with certain metadata, or with certain words in their title.",
     scope: "read",
     body: bodies.searchSessions,
     bodyOptional: true,
   }),
-  getSession: route("GET", session, { summary: "One session." }),
+  getSession: route("GET", session, { summary: "One session.", query: queries.session }),
   ensureSession: route("PUT", session, {
     summary: "One session; creates it with the metadata if it does not exist.",
     body: bodies.ensureSession,
@@ -298,14 +298,18 @@ export const routes = {
     query: queries.page,
   }),
   createAgent: route("POST", "/agents", {
-    summary: "Stores an agent's definition.",
+    summary: "Stores the definition of an agent or a graph.",
     scope: "admin",
     status: 201,
     body: bodies.createAgent,
   }),
   getAgent: route("GET", ofAgent, { summary: "One agent." }),
+  getGraph: route("GET", `${ofAgent}/graph`, {
+    summary: "A workflow's graph, as JSON or as a Mermaid flowchart; of an execution, with the states of its nodes.",
+    query: queries.graph,
+  }),
   updateAgent: route("PUT", ofAgent, {
-    summary: "Replaces a stored agent's configuration.",
+    summary: "Replaces the definition of a stored agent or graph.",
     scope: "admin",
     body: bodies.updateAgent,
   }),

@@ -40,6 +40,27 @@ const page = { limit: pageSize, cursor: v.optional(text(1024)) };
 /** Which branches are listed. A filter only: a branch's visibility comes from its first fact; no request can set it. */
 const visibility = v.optional(v.picklist(["shown", "all"]));
 
+/** What is told of sessions beside their own data, as a list with commas. */
+const included = ["title", "marks", "branches", "usage"] as const;
+const include = v.optional(
+  v.pipe(
+    text(64),
+    v.transform((value) => value.split(",")),
+    v.array(v.picklist(included)),
+  ),
+);
+
+/** Several event types, separated by commas. */
+const types = v.optional(
+  v.pipe(
+    text(1024),
+    v.minLength(1),
+    v.transform((value) => value.split(",")),
+    v.array(v.pipe(text(128), v.minLength(1))),
+    v.check((list) => list.length <= 32),
+  ),
+);
+
 const noQuery = v.strictObject({});
 /** Metadata to search for. A record schema would drop keys such as "constructor", and match too much. */
 const filter = v.custom<Readonly<Record<string, string>>>(
@@ -166,6 +187,9 @@ export const agentConfigSchema = v.strictObject({
   tools: v.optional(v.pipe(v.array(v.pipe(text(128), v.minLength(1))), v.maxLength(128))),
 });
 
+/** What is stored: an agent, or a graph. The server refuses both at once, and neither. */
+const definition = { config: v.optional(agentConfigSchema), graph: v.optional(object) };
+
 /** What to compact and how; strategies are the server's. */
 const compactSchema = v.strictObject({
   keep: v.optional(v.strictObject({ turns: v.optional(count), tokens: v.optional(count) })),
@@ -186,6 +210,8 @@ export const bodies = {
   createSession: v.strictObject({ sessionId: v.optional(idSchema), metadata }),
   searchSessions: v.strictObject({
     metadata: v.optional(filter),
+    title: v.optional(v.pipe(text(256), v.minLength(1))),
+    include: v.optional(v.array(v.picklist(included))),
     limit: v.optional(v.pipe(positive, v.maxValue(1000))),
     cursor: v.optional(text(1024)),
   }),
@@ -233,10 +259,10 @@ export const bodies = {
   createAgent: v.strictObject({
     agentId: v.optional(idSchema),
     name: v.optional(text(1024)),
-    config: agentConfigSchema,
+    ...definition,
     metadata,
   }),
-  updateAgent: v.strictObject({ config: agentConfigSchema }),
+  updateAgent: v.strictObject(definition),
   editInput: v.strictObject(editInputFields),
   empty: v.strictObject({}),
 };
@@ -244,7 +270,9 @@ export const bodies = {
 export const queries = {
   none: noQuery,
   page: v.strictObject(page),
-  listBranches: v.strictObject({ ...page, visibility }),
+  listBranches: v.strictObject({ ...page, visibility, changedSince: v.optional(number) }),
+  sessions: v.strictObject({ ...page, include }),
+  session: v.strictObject({ include }),
   tree: v.strictObject({ visibility }),
   deleteBranch: v.strictObject({ recursive: v.optional(flag) }),
   revokePermission: v.strictObject({ agentId: v.optional(idSchema) }),
@@ -255,11 +283,18 @@ export const queries = {
     turnId: v.optional(idSchema),
     runId: v.optional(idSchema),
     type: v.optional(v.pipe(text(128), v.minLength(1))),
+    types,
+    order: v.optional(v.picklist(["oldest", "newest"])),
   }),
   live: v.strictObject({ after: v.optional(number), events: v.optional(v.picklist(["own", "tree"])) }),
   changes: v.strictObject({ after: v.optional(v.pipe(text(256), v.minLength(1))) }),
-  state: v.strictObject({ last: pageSize }),
+  state: v.strictObject({ last: pageSize, before: v.optional(idSchema) }),
   messages: v.strictObject({ last: pageSize, before: v.optional(v.pipe(text(1024), v.minLength(1))) }),
+  graph: v.strictObject({
+    format: v.optional(v.picklist(["json", "mermaid"])),
+    sessionId: v.optional(idSchema),
+    branchId: v.optional(idSchema),
+  }),
   interactions: v.strictObject({
     sessionId: v.optional(idSchema),
     kind: v.optional(v.picklist(interactionKinds)),

@@ -12,6 +12,27 @@ export interface SessionBody {
   readonly lastActivity: number;
   readonly version: number;
   readonly metadata: JsonObject;
+  /** With `include: "title"`: the metadata key `title`, else the first words of the branch main; absent while there are none. */
+  readonly title?: string;
+  /** With `include: "marks"`. */
+  readonly marks?: SessionMarks;
+  /** With `include: "branches"`: how many are shown. */
+  readonly branchCount?: number;
+  /** With `include: "usage"`: tokens of all closed turns, those of subagents included. */
+  readonly usage?: JsonObject;
+}
+
+/** What goes on in a session. */
+export interface SessionMarks {
+  /** Branches with an open turn that waits for nobody. */
+  readonly working: number;
+  /** Questions that wait for an answer. */
+  readonly waiting: number;
+  /** Inputs that wait for a turn. */
+  readonly queued: number;
+  /** The agent of main's newest turn, and how that turn ended unless it was committed. */
+  readonly agentId?: string;
+  readonly ended?: "interrupted" | "failed";
 }
 
 export interface SessionListBody {
@@ -151,6 +172,8 @@ export interface StateBody {
   readonly messages: readonly Message[];
   /** If there are earlier messages: pass this as `before` of the messages route to read them. */
   readonly before?: string;
+  /** The index of the first of `messages` among all that people see. */
+  readonly firstIndex: number;
   /** The open turn, with its messages so far. */
   readonly openTurn?: {
     readonly id: string;
@@ -174,6 +197,8 @@ export interface MessagesBody {
   readonly messages: readonly Message[];
   /** Pass it to read earlier messages; absent at the beginning. */
   readonly before?: string;
+  /** The index of the first of `messages` among all that people see. */
+  readonly firstIndex: number;
 }
 
 export interface InputAnswer {
@@ -231,6 +256,8 @@ export interface AgentSummary {
   readonly name?: string;
   /** "code": defined by the server's program; "stored": created over HTTP. */
   readonly source: "code" | "stored";
+  /** Present for workflows: their runs are executions. */
+  readonly kind?: "workflow";
   readonly createdAt?: number;
   readonly updatedAt?: number;
   readonly metadata?: JsonObject;
@@ -239,6 +266,24 @@ export interface AgentSummary {
 export interface AgentBody extends AgentSummary {
   /** The configuration of a stored agent. */
   readonly config?: AgentConfig;
+  /** The definition of a stored graph. */
+  readonly graph?: JsonObject;
+}
+
+/** What is stored for an agent: its configuration, or a graph. */
+export type StoredDefinition =
+  | { readonly config: AgentConfig; readonly graph?: undefined }
+  | { readonly config?: undefined; readonly graph: JsonObject };
+
+/** The graph of a workflow, and the steps of the execution that was asked for. */
+export interface GraphBody {
+  /** Absent for a workflow that is code. */
+  readonly graph?: JsonObject;
+  readonly steps?: readonly {
+    readonly key: string;
+    readonly kind?: string;
+    readonly status: "started" | "returned" | "failed" | "skipped";
+  }[];
 }
 
 /** One request to the server and its outcome. */

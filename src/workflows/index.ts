@@ -18,7 +18,7 @@ export type {
   Router,
   WorkflowNode,
 } from "./graph/definition.ts";
-export { type DrawOptions, type Graph, graph } from "./graph/graph.ts";
+export { type DrawOptions, type Graph, graph, isGraph } from "./graph/graph.ts";
 export { type DrawnStep, drawSteps } from "./graph/mermaid.ts";
 export type {
   AgentNodeOptions,
@@ -47,4 +47,5 @@ export {
   WorkflowRunner,
   type WorkflowRunnerOptions,
 } from "./runner.ts";
+export { executionSteps } from "./steps.ts";
 export { isWorkflow, workflow } from "./workflow.ts";

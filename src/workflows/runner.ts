@@ -2,8 +2,8 @@
 // sessions are those of agents.
 
 import { Agent, contextOf, startableOf } from "../agent/agent.ts";
-import { notAnAgent, refuseStore } from "../agent/child-agents.ts";
 import type { AgentOptions } from "../agent/index.ts";
+import { notAnAgent, refuseStore } from "../agent/startable.ts";
 import type { Clock } from "../base/clock.ts";
 import { BoughError } from "../base/errors.ts";
 import { checkId, type Ids } from "../base/ids.ts";

@@ -2,9 +2,11 @@
 
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { Agents } from "./agents/agents.tsx";
+import { type Agent, useAgent } from "./agents/use-agent.ts";
 import { BranchScreen } from "./conversation/branch-view.tsx";
 import { usePolled } from "./data/polled.ts";
 import { useClient } from "./data/session.tsx";
+import { visitsOf } from "./data/visits.ts";
 import { Inbox } from "./inbox/inbox.tsx";
 import { type Command, Palette } from "./palette/palette.tsx";
 import { branchPlace, go, type Place, usePlace } from "./place.ts";
@@ -31,7 +33,6 @@ export function App() {
     useCallback(() => client.listAgents(), [client]),
     60_000,
   ).value;
-  const defaultAgent = agents?.[0]?.id;
   const [asked, ask] = useState<Asked>();
   const [sides, setSides] = useState(() => ({ left: innerWidth > 700, right: innerWidth > 1080 }));
   const { attempt } = useToaster();
@@ -73,7 +74,7 @@ export function App() {
         session={session}
         sessions={list.sessions}
         waiting={waiting}
-        defaultAgent={defaultAgent}
+        agents={agents}
         isPaneOpen={sides.right}
         onAnswered={refreshWaiting}
       />
@@ -149,20 +150,23 @@ function Bar({ session, waiting, ask }: BarProps) {
   );
 }
 
+const noAgents: readonly Agent[] = [];
+
 interface MiddleProps {
   readonly place: Place;
   readonly session: Session | undefined;
   readonly sessions: readonly Session[];
   readonly waiting: ReturnType<typeof useWaiting>["value"];
-  readonly defaultAgent: string | undefined;
+  readonly agents: readonly Agent[] | undefined;
   readonly isPaneOpen: boolean;
   readonly onAnswered: () => Promise<void>;
 }
 
-function Middle({ place, session, sessions, waiting, defaultAgent, isPaneOpen, onAnswered }: MiddleProps) {
-  const { session: sessionId, branch: branchId = "main" } = place;
-  const { agentId: own } = session?.metadata ?? {};
-  const agentId = typeof own === "string" ? own : defaultAgent;
+function Middle({ place, session, sessions, waiting, agents, isPaneOpen, onAnswered }: MiddleProps) {
+  const { session: sessionId } = place;
+  const branchId = place.branch ?? (sessionId === undefined ? "main" : (visitsOf(sessionId).at(-1) ?? "main"));
+  const [agentId, chooseAgent] = useAgent(sessionId, branchId, session, agents);
+  const defaultAgent = agents?.[0]?.id;
   const scope = useMemo(
     () => (sessionId === undefined || agentId === undefined ? undefined : { agentId, sessionId, branchId }),
     [agentId, sessionId, branchId],
@@ -173,7 +177,14 @@ function Middle({ place, session, sessions, waiting, defaultAgent, isPaneOpen, o
   if (place.view === "settings") return <Settings />;
   if (place.view === "branch" && scope) {
     return (
-      <BranchScreen key={`${scope.sessionId}/${scope.branchId}`} scope={scope} place={place} isPaneOpen={isPaneOpen} />
+      <BranchScreen
+        key={`${scope.agentId}/${scope.sessionId}/${scope.branchId}`}
+        scope={scope}
+        place={place}
+        isPaneOpen={isPaneOpen}
+        agents={agents ?? noAgents}
+        onAgent={chooseAgent}
+      />
     );
   }
   return (

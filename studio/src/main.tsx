@@ -11,6 +11,7 @@ import "./styles/overlays.css";
 import "./styles/narrow.css";
 import { App } from "./app.tsx";
 import { createClient } from "./data/bough.ts";
+import { FeedProvider } from "./data/feed.tsx";
 import { ClientProvider, serverUrl } from "./data/session.tsx";
 import { applyTheme, readTheme } from "./settings/theme.ts";
 import { TokenForm } from "./settings/token-form.tsx";
@@ -33,7 +34,9 @@ function Studio({ given }: { given: string | undefined }) {
   return (
     <ClientProvider value={client}>
       <Toasts>
-        <App />
+        <FeedProvider>
+          <App />
+        </FeedProvider>
       </Toasts>
     </ClientProvider>
   );

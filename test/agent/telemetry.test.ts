@@ -44,6 +44,35 @@ describe("telemetry of an agent", () => {
     expect(JSON.stringify(exporter.getFinishedSpans().map(({ attributes }) => attributes))).toContain("Three.");
   });
 
+  test("has what viewers show of a trace: what was asked and answered, of which session and user, with which tools", async () => {
+    const exporter = register();
+    const { agent } = await addingAgent({ telemetry: { recordContent: true } });
+    await agent.run("Go", { ...s, identity: { user: "ada" } }).result;
+    const [first, tool, , turn] = exporter.getFinishedSpans().map(({ attributes }) => attributes);
+    expect(turn).toMatchObject({ "session.id": "s", "user.id": "ada" });
+    expect(JSON.parse(turn!["gen_ai.input.messages"] as string)).toEqual([
+      { role: "user", parts: [{ type: "text", content: "Go" }] },
+    ]);
+    expect(JSON.parse(turn!["gen_ai.output.messages"] as string)).toEqual([
+      { role: "assistant", parts: [{ type: "text", content: "Three." }], finish_reason: "stop" },
+    ]);
+    expect(first).toMatchObject({ "session.id": "s", "gen_ai.response.finish_reasons": ["tool_call"] });
+    expect(JSON.parse(first!["gen_ai.output.messages"] as string)[0].finish_reason).toBe("tool_call");
+    expect(JSON.parse(first!["gen_ai.tool.definitions"] as string)).toMatchObject([{ type: "function", name: "add" }]);
+    expect(tool!["gen_ai.tool.call.result"]).toBe("3");
+  });
+
+  test("goes to a tracer that is given, and to no other", async () => {
+    const others = register();
+    const exporter = new InMemorySpanExporter();
+    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+    const { agent } = await addingAgent({ telemetry: { tracer: provider.getTracer("own") } });
+    await agent.run("Go", s).result;
+    expect(namesIn(exporter)).toEqual(["chat scripted", "execute_tool add", "chat scripted", "invoke_agent Ada"]);
+    expect(namesIn(others)).toEqual([]);
+    expect(JSON.stringify(exporter.getFinishedSpans().map(({ attributes }) => attributes))).not.toContain("Three.");
+  });
+
   test("can be turned off", async () => {
     const exporter = register();
     const { agent } = await addingAgent({ telemetry: false });

@@ -169,8 +169,8 @@ describe("bough sessions", () => {
     expect(ids).toEqual(["session-4", "session-3", "session-2", "session-1", "session-0"]);
     expect((await ls("--where", "i=2")).sessions).toMatchObject([{ id: "session-2" }]);
     const { stdout } = await bough(cwd, "sessions", "ls", "--store", url);
-    expect(stdout.split("\n")[0]).toMatch(/^SESSION +LAST ACTIVITY +CREATED +METADATA$/);
-    expect(stdout.split("\n")[1]).toMatch(/^session-4 {2}2023-/);
+    expect(stdout.split("\n")[0]).toMatch(/^SESSION +TITLE +LAST ACTIVITY +CREATED +METADATA$/);
+    expect(stdout.split("\n")[1]).toMatch(/^session-4 {2}Hello 4 {2}2023-/);
   });
 
   test("show draws the tree of branches", async () => {

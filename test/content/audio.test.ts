@@ -96,6 +96,74 @@ describe("a recording", () => {
     expect(textOf((await agent.loadBranch("s")).messages[0]!)).toBe("Water the oak.");
   });
 
+  describe("and a model that streams", () => {
+    const openai = createOpenAI({ apiKey: "none", fetch: async () => Response.json({ text: "Whole." }) });
+    const streaming = (parts: object[], heard: { rate?: number; samples: number }) => ({
+      ...{ provider: "ears", modelId: "e1", doGenerate: async () => ({ text: "Whole." }) },
+      async doStream({
+        audio,
+        inputAudioFormat,
+      }: {
+        audio: ReadableStream<Uint8Array>;
+        inputAudioFormat: { rate: number };
+      }) {
+        heard.rate = inputAudioFormat.rate;
+        for await (const piece of audio as unknown as AsyncIterable<Uint8Array>) heard.samples += piece.length;
+        const left = [...parts];
+        const stream = new ReadableStream({
+          pull: (to) => (left.length > 0 ? to.enqueue(left.shift()) : to.close()),
+        });
+        return { stream };
+      },
+    });
+    const finish = { type: "finish", text: "Buy milk.", segments: [], language: "en", durationInSeconds: 0.1 };
+
+    test("what it understands is shown while it listens", async () => {
+      const heard = { samples: 0 };
+      const parts = [
+        { type: "stream-start" },
+        { type: "transcript-delta", delta: "Buy" },
+        { type: "transcript-partial", text: "Buy silk" },
+        finish,
+      ];
+      const { agent } = await given(["Noted."], { audio: { transcribe: streaming(parts, heard) } });
+      const events = await eventsOf(agent.run([recording], s));
+      expect(heard).toEqual({ rate: 8000, samples: tone.length - 44 });
+      expect(ofType(events, "transcript-delta").map(({ text }) => text)).toEqual(["Buy"]);
+      expect(ofType(events, "transcript-partial").map(({ text }) => text)).toEqual(["Buy silk"]);
+      const { messages } = await agent.loadBranch("s");
+      expect(messages[0]!.content).toMatchObject([
+        {
+          text: "Buy milk.",
+          providerOptions: { bough: { transcript: { language: "en", seconds: 0.1, model: "ears/e1" } } },
+        },
+      ]);
+    });
+
+    test.each([
+      ["breaks off", [{ type: "transcript-delta", delta: "Buy" }]],
+      ["fails", [{ type: "error", error: new Error("noise") }, finish]],
+    ])("one that %s has failed", async (_, parts) => {
+      const { agent } = await given(["Hm."], {
+        audio: { transcribe: streaming(parts, { samples: 0 }), onFail: "refuse" },
+      });
+      await refused(agent.run([recording], s).result, "model_failed");
+    });
+
+    test("one that can't, and a recording that has no plain samples, are transcribed in one piece", async () => {
+      const stereo = new Uint8Array(tone);
+      stereo[22] = 2;
+      const heard = { samples: 0 };
+      const first = await given(["One."], { audio: { transcribe: streaming([finish], heard) } });
+      await first.agent.run([{ ...recording, data: stereo }], s).text();
+      expect(heard.samples).toBe(0);
+      const second = await given(["One."], { audio: { transcribe: openai.transcription("whisper-1") } });
+      await second.agent.run([recording], s).text();
+      for (const { agent } of [first, second])
+        expect(textOf((await agent.loadBranch("s")).messages[0]!)).toBe("Whole.");
+    });
+  });
+
   test("without a transcriber is sent to the model as it is", async () => {
     const { agent, model } = await given(["A tone."]);
     await agent.run([recording], s).text();
@@ -124,6 +192,30 @@ describe("an answer", () => {
     expect(types.at(-1)).toBe("run-end");
     expect(await (await agent.getContent(main, attached!.contentId)).bytes()).toEqual(wav(0.5));
     expect((await agent.loadBranch("s")).messages).toHaveLength(2);
+  });
+
+  test("is spoken once: a process that died while it spoke is not made up for", async () => {
+    const texts: string[] = [];
+    const stop = new AbortController();
+    const model = {
+      ...speech,
+      doGenerate: ({ text }: { text: string }) => {
+        texts.push(text);
+        if (texts.length > 1) return Promise.resolve({ audio: wav(0.5) });
+        stop.abort();
+        return new Promise<never>(() => {});
+      },
+    };
+    const { again, agent } = await given(["Good morning.", "Good night."], { audio: { speak: { model } } });
+    const first = again();
+    void first.run("Hello.", s).result.catch(() => {});
+    await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));
+    await first.close();
+    await again({ script: ["Good night."] })
+      .run("Bye.", s)
+      .text();
+    expect(texts).toEqual(["Good morning.", "Good night."]);
+    expect(await agent.events(main, { type: "content.attached" })).toHaveLength(1);
   });
 
   test("that can't be spoken is an answer all the same", async () => {

@@ -47,6 +47,14 @@ const examples: Record<string, Example> = {
     ],
     hides: /(hotel|train): booked now/,
   },
+  router: {
+    shows: [
+      "(router hands over to billing)\nbilling: You owe 17 euros.",
+      "you: Since when?\nbilling: Since the first of May.",
+      "(billing hands over to router)\nrouter: It rains.",
+      "3 turns",
+    ],
+  },
   "background-review": {
     shows: [
       "author: The review has begun; I go on with chapter 2.",
@@ -69,6 +77,37 @@ const examples: Record<string, Example> = {
       /^Looked up in all: Oaks$/m,
     ],
     hides: /botanist goes on/,
+  },
+  "picture-and-voice": {
+    shows: [
+      /Picture: A image\/png of \d+ bytes\./,
+      "Voice: I have written it down.",
+      "Heard: Write a note: the tree is green. (2 s)",
+      "In the log: bough-content://sha256/",
+      /On main: note\.md \(\d+ bytes\), tree\.png \(\d+ bytes\)$/m,
+      /On after-the-note: note\.md \(\d+ bytes\), tree\.png/,
+      /On before-the-note: tree\.png \(\d+ bytes\)$/m,
+    ],
+  },
+  "parallel-review": {
+    shows: [
+      "start -> style",
+      "start -> law",
+      "editor -> rewrite (ok is false)",
+      "rewrite -> style",
+      "editor#2 is recorded",
+      "editor -> end (otherwise)",
+      "Result: { ok: true, why: 'Toned down.' }",
+      "branch workflow-agent-case-7-style: node style, agent stylist",
+      '-.->|"at most 2 times"|',
+    ],
+  },
+  "graph-router": {
+    shows: [
+      "Where is my refund?  start -> desk, desk -> billing, billing -> end",
+      "Your refund is on its way.",
+      "My printer is on fire.  start -> desk, desk -> tech, tech -> end",
+    ],
   },
   "long-chat": {
     shows: [

@@ -120,6 +120,7 @@ describe("telemetry", () => {
       "gen_ai.provider.name": "openai",
       "gen_ai.request.model": "gpt-test",
       "gen_ai.conversation.id": "s",
+      "session.id": "s",
       "gen_ai.request.temperature": 0.5,
       "gen_ai.request.max_tokens": 99,
       "gen_ai.request.stop_sequences": ["END"],

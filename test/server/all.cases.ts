@@ -11,6 +11,7 @@ import { describeCompaction } from "./compaction.cases.ts";
 import { describeConversationLimit } from "./conversation-limit.cases.ts";
 import { describeFront } from "./front.cases.ts";
 import { describeFuzz } from "./fuzz.cases.ts";
+import { describeGraphs } from "./graphs.cases.ts";
 import { describeHidden } from "./hidden.cases.ts";
 import { describeInjection } from "./injection.cases.ts";
 import type { OpenStore } from "./kit.ts";
@@ -43,6 +44,7 @@ export function describeAll(open: OpenStore): void {
   describe("prompts", () => describePrompts(open));
   describe("hidden branches", () => describeHidden(open));
   describe("children", () => describeChildren(open));
+  describe("graphs", () => describeGraphs(open));
   describe("pages", () => describePages(open));
   describe("conversation limit", () => describeConversationLimit(open));
   describe("live", () => describeLive(open));

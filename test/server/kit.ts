@@ -123,9 +123,7 @@ export function requestOf(method: string, path: string, body: unknown, headers: 
 }
 
 export async function answerOf(response: Response): Promise<Answer> {
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-  if (isStream) await response.body?.cancel();
-  const text = isStream ? "" : await response.text();
+  const text = await response.text();
   const isJson = /json/.test(response.headers.get("content-type") ?? "");
   return { status: response.status, headers: response.headers, body: isJson && text ? JSON.parse(text) : text };
 }

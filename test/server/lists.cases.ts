@@ -82,4 +82,118 @@ export function describeLists(open: OpenStore): void {
       for (const key of ["ended", "firstWords", "firstMessageId"]) expect(undone).not.toHaveProperty(key);
     });
   });
+
+  describe("sessions", () => {
+    test("3.16 a list tells titles, marks, branches and usage, of those who ask for it", async () => {
+      const script = [{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, "Three."];
+      const g = await given(script, { open, agent: { tools: { add: { ...add, permission: true } } } });
+      await g.ask("POST", "/sessions", { sessionId: "named", metadata: { title: "Plans" } });
+      await g.ask("POST", `${scope}/inputs`, { input: "Add one\nand two" });
+      await until(async () => (await g.ask("GET", `${scope}/state`)).body.interactions.length === 1);
+      await g.ask("POST", `${scope}/inputs`, { input: "Later", ifActive: "queue" });
+      const all = "include=title,marks,branches,usage";
+      const list = async () => (await g.ask("GET", `/sessions?${all}`)).body.sessions;
+      const [busy, named] = await list();
+      expect(busy).toMatchObject({
+        ...{ id: "s", title: "Add one and two", branchCount: 1, usage: {} },
+        marks: { working: 0, waiting: 1, queued: 1, agentId: "helper" },
+      });
+      expect(named).toMatchObject({ title: "Plans", marks: { working: 0, waiting: 0, queued: 0 }, branchCount: 1 });
+      await g.ask("POST", `${scope}/fork`, { newBranchId: "f", fromMessageIndex: 0 });
+      const [{ id }] = (await g.ask("GET", `${scope}/state`)).body.interactions;
+      await g.ask("POST", `${scope}/responses`, { interactionId: id, answer: { approved: true } });
+      const done = await until(async () => {
+        const one = (await g.ask("GET", `/sessions/s?${all}`)).body;
+        return one.marks.waiting + one.marks.working + one.marks.queued === 0 && one;
+      });
+      expect(done).toMatchObject({ branchCount: 2, usage: { totalTokens: expect.any(Number) } });
+      const plain = (await g.ask("GET", "/sessions")).body.sessions;
+      for (const key of ["title", "marks", "branchCount", "usage"]) expect(plain[0]).not.toHaveProperty(key);
+      expect((await g.ask("GET", "/sessions?include=everything")).status).toBe(400);
+    });
+
+    test("3.3, 3.16 sessions are found by words in their titles, given or first said", async () => {
+      const g = await given(["Hello."], { open });
+      for (let i = 0; i < 5; i++) {
+        const title = i % 2 === 0 ? `Holiday plan ${i}` : `Tax ${i}`;
+        await g.ask("POST", "/sessions", { sessionId: `t${i}`, metadata: { title, kind: "x" } });
+      }
+      await say(g, "What is the PLAN for the holiday?");
+      const find = async (body: object) => (await g.ask("POST", "/sessions/search", body)).body;
+      const ids = ({ sessions }: { sessions: { id: string }[] }) => sessions.map(({ id }) => id).sort();
+      expect(ids(await find({ title: "holiday PLAN" }))).toEqual(["s", "t0", "t2", "t4"]);
+      expect(ids(await find({ title: "holiday", metadata: { kind: "x" } }))).toEqual(["t0", "t2", "t4"]);
+      expect(ids(await find({ title: "nothing of the kind" }))).toEqual([]);
+      const first = await find({ title: "plan", limit: 3, include: ["title"] });
+      expect(first.sessions[0].title).toBeTypeOf("string");
+      const rest = await find({ title: "plan", limit: 3, cursor: first.cursor });
+      expect([...ids(first), ...ids(rest)].sort()).toEqual(["s", "t0", "t2", "t4"]);
+    });
+  });
+
+  describe("branches and logs", () => {
+    test("4.1 only branches that changed since a time", async () => {
+      const g = await given(["Hello.", "There."], { open });
+      await say(g, "Hi");
+      await g.ask("POST", `${scope}/fork`, { newBranchId: "f" });
+      const before = Math.max(...(await branchesOf(g)).map((each: { lastActivity: number }) => each.lastActivity));
+      await until(() => Date.now() > before + 1);
+      await say(g, "Hi", at("f"));
+      const changed = (await g.ask("GET", `${session}/branches?changedSince=${before + 1}`)).body.branches;
+      expect(changed.map(({ id }: { id: string }) => id)).toEqual(["f"]);
+    });
+
+    test("4.11 events are read from the newest on, and several types at once", async () => {
+      const g = await given(["One.", "Two."], { open });
+      for (const input of ["First", "Second"]) await say(g, input);
+      const all = (await g.ask("GET", `${main}/events`)).body.events;
+      const back = [];
+      for (let before = ""; ; ) {
+        const page = (await g.ask("GET", `${main}/events?order=newest&limit=3${before}`)).body;
+        back.push(...page.events);
+        if (page.before === undefined) break;
+        before = `&before=${page.before}`;
+      }
+      expect(back.reverse()).toEqual(all);
+      const types = "types=turn.started,turn.committed";
+      const seqs = all.filter(({ type }: { type: string }) => /^turn\.(started|committed)$/.test(type));
+      expect((await g.ask("GET", `${main}/events?${types}`)).body.events).toEqual(seqs);
+      const newest = (await g.ask("GET", `${main}/events?${types}&order=newest&limit=1`)).body;
+      expect(newest.events).toEqual(seqs.slice(-1));
+    });
+
+    test("4.10, 6.1 pages know where they are, and the state can be of an earlier page", async () => {
+      const g = await given(["One.", "Two.", "Three."], { open });
+      for (const input of ["1", "2", "3"]) await say(g, input);
+      const { messages: all } = (await g.ask("GET", `${main}/messages`)).body;
+      const page = (await g.ask("GET", `${main}/messages?last=2&before=${all[4].id}`)).body;
+      expect(page).toMatchObject({ firstIndex: 2, messages: all.slice(2, 4) });
+      expect((await g.ask("GET", `${scope}/state?last=3`)).body).toMatchObject({
+        firstIndex: 3,
+        messages: all.slice(3),
+      });
+      const earlier = (await g.ask("GET", `${scope}/state?last=2&before=${all[3].id}`)).body;
+      expect(earlier).toMatchObject({ firstIndex: 1, messages: all.slice(1, 3), before: all[1].id });
+      expect((await g.ask("GET", `${scope}/state?before=nobody`)).status).toBe(404);
+    });
+
+    test("1.14 long answers are compressed for those who take it, and no others", async () => {
+      const g = await given([`${"long ".repeat(2000)}.`], { open });
+      await say(g, "Hi");
+      const [path, gzip] = [`${main}/messages`, { "accept-encoding": "br;q=1, gzip" }];
+      const headers = { authorization: `Bearer ${g.server.token}` };
+      const taken = await fetch(g.serving.url + path, { headers: { ...headers, ...gzip } });
+      expect(taken.headers.get("content-encoding")).toBe("gzip");
+      expect(taken.headers.get("vary")).toContain("accept-encoding");
+      expect(taken.headers.get("content-length")).toBeNull();
+      const plain = await g.ask("GET", path);
+      expect(plain.headers.get("content-encoding")).toBeNull();
+      expect(await taken.json()).toEqual(plain.body);
+      const refused = await g.ask("GET", path, undefined, { "accept-encoding": "gzip;q=0" });
+      expect(refused.headers.get("content-encoding")).toBeNull();
+      for (const short of ["/health", "/sessions/nobody"]) {
+        expect((await g.ask("GET", short, undefined, gzip)).headers.get("content-encoding")).toBeNull();
+      }
+    });
+  });
 }

@@ -89,6 +89,46 @@ describe.skipIf(missing)("Studio", () => {
     await answered(page, "You said first.");
   });
 
+  test("versions stand at the message that differs, three levels deep, with the keys and the mouse", async () => {
+    const { open, client } = await startStudio(browser);
+    const main = client.branch("s");
+    await main.run("one").result;
+    await main.run("two").result;
+    const [, , asked] = (await main.state()).messages;
+    const a = await main.edit(asked!.id, "two, again");
+    await a.run.result;
+    const answer = (await a.branch.state()).messages.at(-1)!;
+    const b = await a.branch.regenerate(answer.id);
+    await b.run.result;
+    await b.branch.run("three").result;
+    const c = await b.branch.edit((await b.branch.state()).messages.at(-2)!.id, "another three");
+    await c.run.result;
+    const page = await open(`#/s/s/${c.branch.scope.branchId}`);
+    const versions = page.locator("article:has(.versions)");
+    const seen = () =>
+      versions.evaluateAll((all) =>
+        all.map((one) => `${one.querySelector(".body")!.textContent} ${one.querySelector(".versions")!.textContent}`),
+      );
+    const deepest = ["two, again‹2/2›", "You said two, again.‹2/2›", "another three‹2/2›"];
+    const plain = async () => (await seen()).map((words) => words.replace(" ‹", "‹"));
+    await expect.poll(plain, { timeout: 20_000 }).toEqual(deepest);
+    await page.keyboard.press("h");
+    await page.locator("article.marked.user", { hasText: "three" }).waitFor();
+    await expect.poll(plain, { timeout: 20_000 }).toEqual([...deepest.slice(0, 2), "three‹1/2›"]);
+    await page.keyboard.press("[");
+    await page.locator("article.marked.assistant", { hasText: "two, again" }).waitFor();
+    await page.keyboard.press("[");
+    await page.locator("article.marked.user", { hasText: "two, again" }).waitFor();
+    await page.keyboard.press("h");
+    await expect.poll(plain, { timeout: 20_000 }).toEqual(["two‹1/2›"]);
+    expect(page.url()).toContain("#/s/s/main");
+    // What was last looked at below a version is what it leads to.
+    await page.keyboard.press("l");
+    await expect.poll(plain, { timeout: 20_000 }).toEqual([...deepest.slice(0, 2), "three‹1/2›"]);
+    await page.getByRole("button", { name: "Next version" }).last().click();
+    await page.waitForURL(new RegExp(c.branch.scope.branchId));
+  });
+
   test("time goes back to any fact, by link, by key and by slider, and a fork starts there", async () => {
     const { open, client } = await startStudio(browser);
     await client.branch("s").run("one").result;
@@ -102,6 +142,7 @@ describe.skipIf(missing)("Studio", () => {
     await page.getByText(`as it was at 4 of ${seq}`).waitFor();
     await page.getByRole("button", { name: "Fork from here" }).click();
     await expect.poll(async () => (await client.listBranches("s")).length, { timeout: 20_000 }).toBe(2);
+    await page.getByText("as it was at").waitFor({ state: "detached" });
     await page.goto(`${page.url().split("#")[0]}#/s/s/main?at=5`);
     await page.getByRole("button", { name: "Back to now" }).click();
     await answered(page, "You said two.");

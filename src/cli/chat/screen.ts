@@ -245,7 +245,10 @@ export class TextScreen implements Screen {
     switch (finding.type) {
       case "sessions":
         if (finding.sessions.length === 0) return ["There are no sessions yet."];
-        return finding.sessions.map(({ id, lastActivity }) => `${moment(lastActivity)}  ${visible(id)}`);
+        return finding.sessions.map(({ id, lastActivity, title }) => {
+          const named = title === undefined ? "" : `  ${oneLine(title, this.#room)}`;
+          return `${moment(lastActivity)}  ${visible(id)}${named}`;
+        });
       case "branches":
         return treeLines(finding.branches, finding.current);
       case "history":

@@ -1,5 +1,6 @@
 import { moment } from "../../chat/text.ts";
 import { auditPrefix, listShown } from "../../log/reserved.ts";
+import { detailsOf } from "../../sessions/session-details.ts";
 import { defineCommand, jsonArg, misuse, storeArg, wholeNumber } from "../command.ts";
 import { chooseStore, withStore } from "../store.ts";
 import { printTable, toJson } from "../terminal.ts";
@@ -20,9 +21,10 @@ export const sessionsLs = defineCommand({
       ...(args.where !== undefined && { metadata: pairOf(args.where) }),
     };
     if (query.limit === 0) throw misuse("--limit must be an integer ≥ 1.");
-    const page = await withStore(chooseStore(args.store), {}, (store) =>
-      listShown(store, query, (id) => !id.startsWith(auditPrefix)),
-    );
+    const { titles, ...page } = await withStore(chooseStore(args.store), {}, async (store) => {
+      const found = await listShown(store, query, (id) => !id.startsWith(auditPrefix));
+      return { ...found, titles: args.json ? [] : await detailsOf(store, found.sessions, ["title"]) };
+    });
     if (args.json) {
       terminal.print(toJson(page));
       return 0;
@@ -31,10 +33,10 @@ export const sessionsLs = defineCommand({
       terminal.note("No sessions.");
       return 0;
     }
-    const rows = page.sessions.map(({ id, activeAt, createdAt, metadata }) => {
-      return [id, moment(activeAt), moment(createdAt), JSON.stringify(metadata)];
+    const rows = page.sessions.map(({ id, activeAt, createdAt, metadata }, i) => {
+      return [id, titles[i]?.title ?? "", moment(activeAt), moment(createdAt), JSON.stringify(metadata)];
     });
-    printTable(terminal, ["SESSION", "LAST ACTIVITY", "CREATED", "METADATA"], rows);
+    printTable(terminal, ["SESSION", "TITLE", "LAST ACTIVITY", "CREATED", "METADATA"], rows);
     if (page.cursor !== undefined) terminal.note(`More: add --cursor ${page.cursor}`);
     return 0;
   },

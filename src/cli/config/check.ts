@@ -37,6 +37,7 @@ const agentFields = {
   context: object,
   instructions: text,
   agents: v.optional(v.custom(isFunction, "must be a function from an id to an agent")),
+  handoffs: object,
   tools: object,
   durable: object,
   middleware: v.optional(v.array(v.any(), "must be an array")),
@@ -48,6 +49,7 @@ const agentFields = {
   promptCaching: v.optional(v.boolean("must be true or false")),
   compaction: any,
   content: object,
+  contentLimits: object,
   audio: object,
   telemetry: any,
   leaseMs: v.optional(v.number("must be a number of milliseconds")),
@@ -73,6 +75,7 @@ const sharedFields = {
   origins: texts,
   limits: object,
   allowConfig: texts,
+  compress: v.optional(v.boolean("must be true or false")),
   allowRecursiveDelete: v.optional(v.boolean("must be true or false")),
   audit: v.optional(
     v.custom((value) => value === false || (typeof value === "object" && value !== null), "must be an object or false"),

@@ -11,6 +11,7 @@ import { readsRequests } from "../pipeline.ts";
 import type { HookContext, Middleware, ToolCallContext, TurnSummary } from "../port.ts";
 import { noteError, noteFailure, RunTrace } from "./run-trace.ts";
 import { numbers, providerName, tracedChat } from "./traced-chat.ts";
+import { bareOutput, turnMessages } from "./traced-content.ts";
 import { type Attributes, loadTraceApi, type Span, type TraceApi, type Tracer } from "./tracer.ts";
 
 /** Options of `telemetry`. */
@@ -48,6 +49,7 @@ export function telemetry({ tracer, recordContent = false, clock = systemClock }
       const trace = await traces.of(context);
       if (!trace) return;
       noteTurn(trace.turn, turn);
+      if (recordContent) noteContent(trace.turn, turn);
       trace.end();
     },
   });
@@ -107,7 +109,7 @@ async function tracedTool(
   if (!span) return next();
   try {
     const output = await trace.within(span, next);
-    if (recordContent) span.setAttribute("gen_ai.tool.call.result", JSON.stringify(output));
+    if (recordContent) span.setAttribute("gen_ai.tool.call.result", resultText(output));
     const isError = output.type === "error-text" || output.type === "error-json";
     if (isError && !trace.isFailed(span)) noteError(span, "tool_error", "The tool returned an error.");
     return output;
@@ -121,10 +123,14 @@ async function tracedTool(
   }
 }
 
-function turnAttributes({ agent, sessionId, branchId, turnId, runId, resumed }: HookContext): Attributes {
+function turnAttributes({ agent, sessionId, branchId, turnId, runId, resumed, ...asked }: HookContext): Attributes {
+  const { user } = asked.identity ?? {};
   return {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.conversation.id": sessionId,
+    // What most viewers group by.
+    "session.id": sessionId,
+    ...(user !== undefined && { "user.id": user }),
     ...(agent.id !== undefined && { "gen_ai.agent.id": agent.id }),
     ...(agent.name !== undefined && { "gen_ai.agent.name": agent.name }),
     "bough.branch.id": branchId,
@@ -136,6 +142,18 @@ function turnAttributes({ agent, sessionId, branchId, turnId, runId, resumed }: 
 
 function modelAttributes({ model }: ModelRequest): Attributes {
   return { "gen_ai.provider.name": providerName(model.provider), "gen_ai.request.model": model.modelId };
+}
+
+/** Viewers show these of the span at the top as input and output of the trace. */
+function noteContent(span: Span, { messages, reason, status }: TurnSummary): void {
+  const { input, output } = turnMessages(messages, status === "failed" ? "error" : (reason ?? "stop"));
+  if (input !== undefined) span.setAttribute("gen_ai.input.messages", input);
+  if (output !== undefined) span.setAttribute("gen_ai.output.messages", output);
+}
+
+function resultText(output: ToolOutput): string {
+  const bare = bareOutput(output);
+  return typeof bare === "string" ? bare : JSON.stringify(bare);
 }
 
 function noteTurn(span: Span, { status, reason, iterations, usage, error }: TurnSummary): void {

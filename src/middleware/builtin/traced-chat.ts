@@ -9,7 +9,13 @@ import {
   reminderMessage,
 } from "../../models/index.ts";
 import { noteError, noteFailure, type RunTrace } from "./run-trace.ts";
-import { inputMessages, outputMessage, systemInstructions } from "./traced-content.ts";
+import {
+  finishReasonName,
+  inputMessages,
+  outputMessage,
+  systemInstructions,
+  toolDefinitions,
+} from "./traced-content.ts";
 import { type Attributes, type Span, spanKind } from "./tracer.ts";
 
 export interface ChatTracing {
@@ -95,7 +101,10 @@ class ChatNotes {
   #finish({ usage, finishReason }: Extract<ModelPart, { type: "finish" }>): void {
     this.#isFinished = true;
     const reason = typeof finishReason === "string" ? finishReason : finishReason.unified;
-    this.#span.setAttributes({ "gen_ai.response.finish_reasons": [reason], ...usageAttributes(usage) });
+    this.#span.setAttributes({
+      "gen_ai.response.finish_reasons": [finishReasonName(reason)],
+      ...usageAttributes(usage),
+    });
     if (this.#message) {
       this.#span.setAttribute("gen_ai.output.messages", outputMessage(this.#message.content, reason));
     }
@@ -103,13 +112,14 @@ class ChatNotes {
 }
 
 function requestAttributes(request: ModelRequest, { recordContent, conversationId }: ChatTracing): Attributes {
-  const { model, settings, prompt, responseSchema } = request;
+  const { model, settings, prompt, responseSchema, tools } = request;
   const reminder = reminderMessage(request);
   return {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": providerName(model.provider),
     "gen_ai.request.model": model.modelId,
     "gen_ai.conversation.id": conversationId,
+    "session.id": conversationId,
     ...(responseSchema && { "gen_ai.output.type": "json" }),
     ...numbers({
       "gen_ai.request.temperature": settings.temperature,
@@ -122,6 +132,7 @@ function requestAttributes(request: ModelRequest, { recordContent, conversationI
     }),
     ...(settings.stop && { "gen_ai.request.stop_sequences": [...settings.stop] }),
     ...(recordContent && {
+      ...(tools.length > 0 && { "gen_ai.tool.definitions": toolDefinitions(tools) }),
       "gen_ai.system_instructions": systemInstructions(prompt),
       "gen_ai.input.messages": inputMessages(reminder ? [...prompt, reminder] : prompt),
     }),

@@ -13,6 +13,8 @@ export interface TranscriptionModel {
     readonly language?: string | undefined;
     readonly durationInSeconds?: number | undefined;
   }>;
+  // biome-ignore lint/suspicious/noExplicitAny: likewise
+  doStream?(options: any): PromiseLike<{ readonly stream: ReadableStream<any> }>;
 }
 
 /** What a transcriber of your own is given. */

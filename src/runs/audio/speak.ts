@@ -1,5 +1,6 @@
 // Answers as speech: an artifact of the message, made after its text is durable. Text stays primary: a failure changes nothing.
 
+import { untilAborted } from "../../base/abort.ts";
 import { fromBase64 } from "../../base/bytes.ts";
 import { mediaTypeByName } from "../../base/media-type.ts";
 import { contentAttached } from "../../events/drafts.ts";
@@ -18,12 +19,10 @@ export async function speakAnswer(turn: ActiveTurn, result: RunResult): Promise<
   try {
     const { model, voice, format = "mp3" } = speak;
     const text = textOf(message);
-    const { audio } = await model.doGenerate({
-      text,
-      voice,
-      outputFormat: format,
-      abortSignal: turn.plan.tasks.signal,
-    });
+    // Whoever ends the run, or closes the agent, doesn't wait for a voice.
+    const abortSignal = AbortSignal.any([turn.signal, turn.plan.tasks.signal]);
+    const spoken = model.doGenerate({ text, voice, outputFormat: format, abortSignal });
+    const { audio } = await untilAborted(abortSignal, spoken);
     const bytes = typeof audio === "string" ? fromBase64(audio) : audio;
     if (!bytes || bytes.length === 0) throw new Error("The speech model returned no audio.");
     const [name, mediaType] = [`${message.id}.${format}`, mediaTypeByName(`a.${format}`) ?? `audio/${format}`];

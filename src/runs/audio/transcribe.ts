@@ -13,6 +13,7 @@ import type { Context } from "../../sessions/context.ts";
 import type { Emitter } from "../emit.ts";
 import { type Redacting, tellError } from "../redact-errors.ts";
 import type { AudioOptions, Transcript } from "./options.ts";
+import { streamTranscript } from "./stream.ts";
 
 interface Listening extends Redacting {
   readonly context: Context;
@@ -105,14 +106,15 @@ async function transcribe(listening: Listening, file: FilePart, contentId: strin
   const { context, ref, emitter, signal, audio } = listening;
   const bytes = await readContent(context, ref, contentId);
   const { mediaType, filename } = file;
+  const delta = (text: string) => emitter.live({ type: "transcript-delta", contentId, text });
+  const partial = (text: string) => emitter.live({ type: "transcript-partial", contentId, text });
   if (typeof audio.transcribe === "function") {
-    const made = await audio.transcribe({
-      ...{ bytes, mediaType, signal, ...(filename !== undefined && { filename }) },
-      delta: (text) => emitter.live({ type: "transcript-delta", contentId, text }),
-      partial: (text) => emitter.live({ type: "transcript-partial", contentId, text }),
-    });
+    const about = { mediaType, ...(filename !== undefined && { filename }) };
+    const made = await audio.transcribe({ bytes, signal, delta, partial, ...about });
     return typeof made === "string" ? { text: made } : { text: String(made.text), ...details(made) };
   }
+  const streamed = await streamTranscript(audio.transcribe!, { bytes, signal, delta, partial });
+  if (streamed) return streamed;
   const result = await audio.transcribe!.doGenerate({ audio: bytes, mediaType, abortSignal: signal });
   const { language, durationInSeconds: seconds } = result;
   return { text: result.text, ...(language !== undefined && { language }), ...(seconds !== undefined && { seconds }) };

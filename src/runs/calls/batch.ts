@@ -83,6 +83,7 @@ async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise
       const drafts = draftResult(turn, call, output);
       await turn.write(...drafts, ...changed());
       if (drafts.length > 1 && drafts.some(({ type }) => type === "task.started")) failpoint("run.task.started");
+      if (turn.handing?.callId === call.toolCallId) failpoint("run.handed");
       failpoint("run.result.written");
     }
     return output;

@@ -21,6 +21,7 @@ import { spawnChild } from "../children/spawn.ts";
 import type { Span } from "../emit.ts";
 import { Parked } from "../endings.ts";
 import { attachFile, contentReader } from "../files/attach.ts";
+import { handOver } from "../handoffs.ts";
 import { redactOutput, tellError } from "../redact-errors.ts";
 import { formOfCall, takeOutput } from "../structured-output/output.ts";
 import { taskControl } from "../tasks/control.ts";
@@ -330,9 +331,9 @@ function reportToolError({ turn, span }: CallScope, error: unknown): void {
 /** The fact that a call has its result, after those that nothing is asked about it any more. */
 export function draftResult(turn: ActiveTurn, call: ToolCallPart, given: ToolOutput): Draft[] {
   const { toolCallId: callId, toolName } = call;
-  const output = redactOutput(turn.plan, given);
+  const { drafts: handed, output } = handOver(turn, { callId, toolName }, redactOutput(turn.plan, given));
   const { usage, ...children } = turn.children.resultOf(callId);
   const result = { callId, toolName, output, ...children, ...(usage && { usage: { ...usage } }) };
   const tasks = turn.tasks.drafts(callId);
-  return [...turn.asking.outlived(callId), ...tasks, toolReturned(turn.context, turn.turnId, result)];
+  return [...turn.asking.outlived(callId), ...tasks, ...handed, toolReturned(turn.context, turn.turnId, result)];
 }

@@ -21,6 +21,7 @@ import { startTask } from "../tasks/start.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import { addressOf, type ChildAddress, type ChildCallId } from "./address.ts";
 import { Child, type ChildRequest } from "./child.ts";
+import { adoptFiles } from "./files.ts";
 import type { ClosedChild } from "./look.ts";
 import { checkSpawn, resolvePolicy } from "./policy.ts";
 import type { ChildAgent, ParentStamp } from "./port.ts";
@@ -79,7 +80,10 @@ export async function spawnChild(
     const address = addressOf(call, child.name, policy, n);
     const isFirst = !isLeft && n === attempt && attempt === 1 && address.isOwn && policy.memory === "call";
     const closed = await bring({ ...request, isFirst }, address);
-    if (closed.turn.status === "committed") return resultOf(options, address, closed);
+    if (closed.turn.status === "committed") {
+      const files = await adoptFiles(turn, callId, { ref: address.ref, closed });
+      return resultOf(options, address, { ...closed, files });
+    }
     if (n >= attempt) throw failureOf(child, closed.turn);
   }
 }
@@ -179,14 +183,19 @@ function totalOf({ usage = {}, children = {} }: TurnRecord): Usage {
 }
 
 /** What came of the child, as its log tells: the same whoever ran it. */
-async function resultOf({ output }: SpawnOptions, { ref }: ChildAddress, closed: ClosedChild): Promise<ChildResult> {
-  const { turn, view } = closed;
+async function resultOf(
+  { output }: SpawnOptions,
+  { ref }: ChildAddress,
+  closed: ClosedChild & Pick<ChildResult, "files">,
+): Promise<ChildResult> {
+  const { turn, view, files } = closed;
   const messages = view.messages.filter(({ turnId }) => turnId === turn.id);
   const answer = messages.findLast(({ role }) => role === "assistant");
   return {
     status: "completed",
     text: textOf(answer ?? { content: "" }),
     ...(output !== undefined && { output: await outputOf(output as OutputChoice, messages) }),
+    files,
     usage: { ...totalOf(turn) },
     ref: { ...ref, turnId: turn.id, seq: turn.to },
   };

@@ -8,15 +8,15 @@ type Named = Pick<FilePart, "mediaType" | "filename">;
 /** `[image tree.png, 2.1 MB: not sent (too large for this call)]`. */
 export function noteOf(file: Named, size: number | undefined, why: string): string {
   const kind = /^(image|audio|video)(\/|$)/.exec(file.mediaType)?.[1] ?? "file";
-  const name = file.filename === undefined ? file.mediaType : oneLine(file.filename);
+  const name = oneLine(file.filename ?? file.mediaType);
   const about = [`${kind} ${name}`, ...(size === undefined ? [] : [sizeText(size)])].join(", ");
-  return `[${about}: ${why}]`;
+  return `[${about}: ${oneLine(why, 2_000)}]`;
 }
 
 /** A text file as text, with its name. */
 export function quoteFile(file: Named, text: string): string {
-  const name = file.filename === undefined ? "" : ` name="${oneLine(file.filename).replaceAll('"', "'")}"`;
-  return `<file${name} type="${file.mediaType}">\n${text}\n</file>`;
+  const name = file.filename === undefined ? "" : ` name="${attribute(file.filename)}"`;
+  return `<file${name} type="${attribute(file.mediaType)}">\n${text}\n</file>`;
 }
 
 /** The beginning of a text, and how to get the rest, when it is longer than `most` characters. */
@@ -27,6 +27,11 @@ export function beginningOf(text: string, most: number, id: string): string {
   return `${text.slice(0, end)}\n[… ${more}]`;
 }
 
-function oneLine(name: string): string {
-  return name.replace(/[\s\]]+/g, " ").slice(0, 255);
+/** A name is a stranger's: it stays within its line, its brackets and its quotes. */
+function oneLine(name: string, most = 255): string {
+  return name.replace(/[\s\]\p{Cc}\p{Cf}]+/gu, " ").slice(0, most);
+}
+
+function attribute(name: string): string {
+  return oneLine(name).replace(/["<>]/g, "'");
 }

@@ -5,7 +5,8 @@
 //       lasts: the last holds whatever the clocks of this process and of the store say.
 //       A claim under which a turn sleeps is offered when its lease is over, and not before.
 //   Sweeper-3. The same claim is offered again a lease later at the earliest.
-//   Sweeper-4. A look costs one list of the claims that end soon; all are listed as often as turns are looked for. Turns without a claim are looked for less often, and loaded where something
+//   Sweeper-4. A look takes the claims that all sweepers of the process share (lookout.ts): those that end soon, and all as often as
+//       turns are looked for. Turns without a claim are looked for less often, and loaded where something
 //       happened since. One that waits for an answer is loaded again when its branch has changed or its time is over.
 //   Sweeper-5. A clock that was set, this process's or another's, costs a look or two, never the time that it was set by.
 //   Sweeper-6. At most `parallelRuns` of the turns it offered are worked on at the same time. The others wait, first come first
@@ -15,6 +16,7 @@ import { type BranchRecord, type BranchRef, branchKey, isReserved, type RunClaim
 import { isAsleep, isHeld } from "../../sessions/claims.ts";
 import type { Context } from "../../sessions/context.ts";
 import { describeOpen, findInterrupted, type InterruptedRun, isGone, isReady } from "./find.ts";
+import { type Look, type Looker, lookOut } from "./lookout.ts";
 
 export interface SweeperOptions {
   readonly context: Context;
@@ -58,7 +60,7 @@ const overlapMs = 15_000;
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #over = new AbortController();
-  readonly #done: Promise<void>;
+  readonly #leave: () => Promise<void>;
   #claims = new Map<string, Known>();
   /** What is to be offered when there is room. */
   readonly #due = new Map<string, BranchRef>();
@@ -74,13 +76,22 @@ export class Sweeper {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
-    this.#done = this.#sweep();
+    const { context, everyMs, random } = options;
+    const looker: Looker = {
+      store: context.store,
+      leaseMs: options.leaseMs,
+      scanEveryMs: options.scanEveryMs,
+      isDue: (now) => this.#isDue(now),
+      look: (look) => this.#look(look),
+      onFailure: (error) => this.#say(error),
+    };
+    this.#leave = lookOut(looker, { clock: context.clock, everyMs, random });
   }
 
   /** Resolves when it looks no more. */
   async stop(): Promise<void> {
     this.#over.abort();
-    await this.#done;
+    await this.#leave();
     await this.#offering;
   }
 
@@ -94,33 +105,35 @@ export class Sweeper {
     return [...this.#waiting.values()].reduce((first, { until }) => Math.min(first, until), Number.POSITIVE_INFINITY);
   }
 
-  async #sweep(): Promise<void> {
-    const { context, random, everyMs, onError } = this.#options;
-    const { signal } = this.#over;
-    while (!signal.aborted) {
-      try {
-        await this.#look();
-        this.#isFailing = false;
-      } catch (error) {
-        if (!this.#isFailing && !signal.aborted) onError(error);
-        this.#isFailing = true;
-      }
-      // Spread, so that many processes don't look at the same moment.
-      await context.clock.sleep(everyMs * (0.8 + 0.4 * random()), signal);
+  #isDue(now: number): boolean {
+    return this.#claims.size + this.#due.size > 0 || now < this.#lookedAt || now >= this.#scanAt;
+  }
+
+  async #look(look: Look): Promise<void> {
+    try {
+      await this.#lookAt(look);
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#say(error);
+      this.#isFailing = true;
     }
   }
 
-  async #look(): Promise<void> {
-    const { context, scanEveryMs, leaseMs } = this.#options;
+  #say(error: unknown): void {
+    if (!this.#over.signal.aborted) this.#options.onError(error);
+  }
+
+  async #lookAt({ claims, endsBefore, mayBeOpen }: Look): Promise<void> {
+    const { context, scanEveryMs } = this.#options;
     const now = context.clock.now();
     if (now < this.#lookedAt) this.#setBack(now);
     this.#lookedAt = now;
-    const endsBefore = now < this.#scanAt ? now + 2 * leaseMs : Number.POSITIVE_INFINITY;
-    const claims = await context.store.listRuns(Number.isFinite(endsBefore) ? { endsBefore } : {});
     for (const claim of this.#left(claims, { now, endsBefore })) this.#due.set(branchKey(claim), claim);
     await this.#offerDue();
     if (now < this.#scanAt) return;
-    for (const left of await this.#scan()) this.#due.set(branchKey(left), left);
+    // The first scan is its own: it may be there for a turn that was opened since.
+    const isNeeded = this.#scanAt === 0 || this.#waiting.size > 0 || (await mayBeOpen());
+    for (const left of isNeeded ? await this.#scan() : []) this.#due.set(branchKey(left), left);
     this.#scanAt = now + scanEveryMs;
     await this.#offerDue();
   }

@@ -68,6 +68,8 @@ export interface ActiveTurnOptions {
   readonly parent?: ParentRun | undefined;
   /** Told of every child that begins, or is found again. */
   readonly onChild: (child: StartedChild) => void;
+  /** The position up to which facts were shown, if the run has worked on the turn before. */
+  readonly shown?: number | undefined;
 }
 
 /** The call behind a message. */
@@ -106,6 +108,8 @@ export class ActiveTurn {
   readonly callIds = new TakenIds();
   /** The turn's messages that no run of it added: the input. */
   readonly inputs = new Set<string>();
+  /** Files that are attached to calls: the call and the content. */
+  readonly attached = new Set<string>();
   readonly own = new OwnEmitter(this);
   /** Tools that are hidden from the model because a client's answer asked for it. */
   readonly hidden = new Set<string>();
@@ -120,6 +124,8 @@ export class ActiveTurn {
   isSummarised = false;
   /** Something may have been queued to steer the turn. */
   isSteered = false;
+  /** The handoff among the calls of the newest reply. */
+  handing: { readonly callId: string; readonly to: string } | undefined;
   /** Why the turn ends after what is being done now. */
   stopReason: string | undefined;
   /** The newest renewal of the hold on the branch. */
@@ -193,7 +199,8 @@ export class ActiveTurn {
       budget: (model) => fileBudget(state, model),
       onFail: (contentId, error) => this.#tellUnsent(contentId, error),
     });
-    this.log = new TurnLog({ context, held, emitter, onFact: (fact) => this.#see(fact) });
+    const { shown } = options;
+    this.log = new TurnLog({ context, held, emitter, shown, onFact: (fact) => this.#see(fact) });
   }
 
   #tellUnsent(contentId: string, error: unknown): void {
@@ -258,7 +265,9 @@ export class ActiveTurn {
 
   /** The id of the agent that everything here works for: this one, or the one at the root of the chain. */
   get rootId(): string | undefined {
-    return this.#parent ? this.#parent.rootId : (parentOf(this.asked.metadata)?.rootId ?? this.plan.stamp.id);
+    return this.#parent
+      ? this.#parent.rootId
+      : (parentOf(this.asked.metadata)?.rootId ?? (this.plan.firstStamp ?? this.plan.stamp).id);
   }
 
   /** What becomes of a question now: depends on who listens. */
@@ -348,7 +357,10 @@ export class ActiveTurn {
       for (const callId of fact.callIds) this.starts.set(callId, (this.starts.get(callId) ?? 0) + 1);
       return;
     }
+    if (fact.type === "content.attached" && fact.callId) this.attached.add(`${fact.callId} ${fact.contentId}`);
     if (fact.type === "message.added" && fact.source) this.inputs.add(fact.id);
+    if (fact.type === "message.added" && fact.role === "assistant") this.handing = undefined;
+    if (fact.type === "turn.handed") this.handing = { callId: fact.callId, to: fact.to };
     if (fact.type === "permission.granted") this.grants.see(fact);
     if (fact.type === "input.queued" || fact.type === "input.edited") this.isSteered ||= fact.when === "steer";
     if (fact.type === "turn.started" || fact.type === "turn.resumed") this.#runIds.add(fact.runId ?? "");

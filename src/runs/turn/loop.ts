@@ -35,9 +35,13 @@ export interface TurnFinish {
   readonly next?: readonly Draft[];
 }
 
+/** The turn is not to be closed: another agent goes on with it. */
+export const handedOn: TurnFinish = { reason: "handed-on" };
+
 /** Works until the turn is to be closed. `again`: after something steered it that was about to be closed. */
 export async function loop(turn: ActiveTurn, { again = false }: { again?: boolean } = {}): Promise<TurnFinish> {
   const finish = (turn.resumed && !again ? await takeUp(turn) : undefined) ?? (await iterateOn(turn));
+  if (finish === handedOn) return finish;
   // A caller that asks for structured output gets it, or an error with the reason.
   if (turn.plan.output && !("output" in finish)) throw outputMissing(finish.reason);
   return finish;
@@ -51,6 +55,8 @@ async function iterateOn(turn: ActiveTurn): Promise<TurnFinish> {
       turn.emitter.live({ type: "limit-reach", limit: "tokens", value: tokens });
       return { reason: "token-limit" };
     }
+    // Handoffs-3: the turn goes on, with another plan.
+    if (turn.handing) return handedOn;
     await takeSteering(turn);
     const finish = await iterate(turn);
     if (finish) return finish;
@@ -196,6 +202,8 @@ async function takeUp(turn: ActiveTurn): Promise<TurnFinish | undefined> {
       : [],
   );
   const calls = callsOf(message).filter(({ toolCallId }) => !given.has(toolCallId));
+  // The plan is that of the agent it was handed over to already.
+  if (calls.length === 0) turn.handing = undefined;
   if (calls.length > 0) {
     const span = turn.emitter.span();
     await runBatch(turn, { messageId: message.id, calls, isLeft: true, messages: messages.slice(), span });

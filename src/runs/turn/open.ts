@@ -24,8 +24,10 @@ import type { RunPlan } from "../config.ts";
 import type { Emitter } from "../emit.ts";
 import { notBegun, Parked } from "../endings.ts";
 import { fetchingOf } from "../files/fetching.ts";
+import { pathOf, stickyPath } from "../handoffs.ts";
 import { endChildren } from "../interrupt.ts";
 import { stateBag } from "./active-turn.ts";
+import { factsOf } from "./facts-of.ts";
 
 export interface OpenedTurn extends Omit<Decision, "opening"> {
   readonly held: HeldTurn;
@@ -81,7 +83,7 @@ export interface OpenRequest {
   /** Whether code works on the turn: then one that goes on from a cut one has what that recorded. */
   readonly isCode?: boolean;
   /** The run's plan: for a new turn, or for one that goes on as it was asked. */
-  readonly planFor: (kept?: KeptTurn) => Promise<RunPlan>;
+  readonly planFor: (kept?: KeptTurn, path?: readonly string[]) => Promise<RunPlan>;
 }
 
 export async function beginOrResume(request: OpenRequest): Promise<OpenedTurn> {
@@ -127,16 +129,20 @@ async function beginWith(request: OpenRequest, given: readonly InputMessage[]): 
   const stored = await storeMessages(door, given);
   const listening = { context, ref, emitter, signal, audio, redact };
   const { messages: input, spent } = await transcribeAudio(listening, stored);
-  const rewrite = plan.pipeline.beforeTurn && rewriter(request);
+  const rewrite = rewriter(request);
+  const beginOn = (view: BranchView, plan: RunPlan) => {
+    const state = bagOf(request, view, plan);
+    if (!plan.pipeline.beforeTurn) return { ...begin(request, view, { plan, state, messages: input }), spent };
+    const asked = { plan, asked: askedBy(plan), state, input };
+    return rewrite(view, asked).then((rewritten) => ({ ...begin(request, view, { plan, ...rewritten }), spent }));
+  };
   return (view) => {
     opening?.check(view);
     if (request.takes === "free") refuseBusy(ref, view);
     if (request.isCode) refuseOpen(ref, view);
     if (plan.ifWaiting === "refuse") refuseWaiting(context, ref, view);
-    const state = bagOf(request, view, plan);
-    if (!rewrite) return { ...begin(request, view, { plan, state, messages: input }), spent };
-    const asked = { plan, asked: askedBy(plan), state, input };
-    return rewrite(view, asked).then((rewritten) => ({ ...begin(request, view, { plan, ...rewritten }), spent }));
+    const path = stickyPath(view);
+    return path.length === 0 ? beginOn(view, plan) : planFor(undefined, path).then((sticky) => beginOn(view, sticky));
   };
 }
 
@@ -147,7 +153,7 @@ function taker(request: OpenRequest): Decide {
   return async (view) => {
     const inputs = inputsToTake(ref, view);
     const { agentId: _agentId, ...kept } = askedTogether(inputs);
-    const plan = await planFor(kept);
+    const plan = await planFor(kept, stickyPath(view));
     const { by, metadata: ofInputs } = kept;
     const metadata = { ...request.stamp, ...ofInputs };
     const asked = { ...askedBy(plan), ...(by !== undefined && { by }), metadata };
@@ -188,7 +194,7 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
     const cut = cutTurn(await withNewest(context, ref, view));
     if (!cut) throw nothingToResume(ref);
     const kept = await readRequest(context, ref, cut);
-    const plan = await planFor(kept);
+    const plan = await planFor(kept, stickyPath(view));
     const { by = kept.by } = plan;
     const metadata = mergePatch(kept.metadata ?? {}, plan.metadata ?? {});
     const asked = { ...plan, ...(by !== undefined && { by }), ...(Object.keys(metadata).length > 0 && { metadata }) };
@@ -197,7 +203,7 @@ async function goOn(request: OpenRequest, view: BranchView): Promise<Decision> {
     const continues = { turnId: cut.id, steps: true };
     return { ...begin(request, view, { ...goesOn, continues }), carries: cut.id };
   }
-  const plan = await planFor(open);
+  const plan = await planFor(open, pathOf(view));
   const { by, metadata, request: anew } = plan;
   const opening = draftResumption(context, view, { runId, agentId, by, metadata, request: anew })!;
   const first = open.by ?? by;
@@ -324,19 +330,4 @@ async function readRequest(context: Context, ref: BranchRef, { from, to }: TurnR
     if (fact.type === "turn.resumed") kept = resumedWith(kept, fact);
   }
   return kept;
-}
-
-async function factsOf(
-  { journal }: Context,
-  ref: BranchRef,
-  { from, before }: { from: number; before: number },
-): Promise<readonly (Fact | UnknownFact)[]> {
-  const facts: (Fact | UnknownFact)[] = [];
-  for (let after = from - 1; after < before - 1; ) {
-    const page = await journal.read(ref, { after, before });
-    if (page.facts.length === 0) break;
-    for (const fact of page.facts) facts.push(fact);
-    after = page.facts.at(-1)!.seq;
-  }
-  return facts;
 }

@@ -37,13 +37,15 @@ export class TurnLog {
     held: HeldTurn;
     emitter: Emitter;
     onFact: (fact: Fact | UnknownFact) => void;
+    /** The position up to which facts were shown before; absent when the opening is to be shown. */
+    shown?: number | undefined;
   }) {
     this.#context = options.context;
     this.#held = options.held;
     this.#emitter = options.emitter;
     this.#onFact = options.onFact;
-    this.#shown = options.held.opening[0]!.seq - 1;
-    this.#show(options.held.opening);
+    this.#shown = options.shown ?? options.held.opening[0]!.seq - 1;
+    if (options.shown === undefined) this.#show(options.held.opening);
   }
 
   get shown(): number {

@@ -13,10 +13,16 @@ import { AnswerRoom, jsonAnswer, messagesAnswer, type PageQuery } from "../pages
 import { needScope } from "../policy.ts";
 import { Refusal } from "../refusal.ts";
 
+interface ListQuery {
+  readonly visibility?: Visibility;
+  readonly changedSince?: number;
+}
+
 export const branchHandlers = {
   async listBranches({ tenant, sessionId, query }: Exchange) {
-    const { visibility, ...page } = query as PageQuery & { visibility?: Visibility };
-    return branchPage(await findBranches(tenant.context, sessionId, visibility), page);
+    const { visibility, changedSince = 0, ...page } = query as PageQuery & ListQuery;
+    const { records, tree } = await findBranches(tenant.context, sessionId, visibility);
+    return branchPage({ records: records.filter(({ activeAt }) => activeAt >= changedSince), tree }, page);
   },
   async getBranch({ tenant, ref }: Exchange) {
     return branchBody(await tenant.sessions.getBranch(ref));
@@ -59,9 +65,18 @@ export const branchHandlers = {
     return branchInfoBody(await tenant.sessions.revertBranch(ref, { ...rest, ...to }));
   },
   async events({ tenant, ref, query, limits }: Exchange) {
-    const page = await readPage(tenant.context, ref, query as EventQuery, limits.answerBytes);
+    const { order, ...range } = query as EventQuery & { order?: "oldest" | "newest" };
+    const isNewest = order === "newest";
+    const page = await readPage(
+      tenant.context,
+      ref,
+      { ...range, ...(isNewest && { reverse: true }) },
+      limits.answerBytes,
+    );
     const events = await new AnswerRoom(limits.answerBytes).first(page);
-    return jsonAnswer({ events }, { after: events.length < page.length ? page[events.length - 1]?.seq : page.after });
+    const further = isNewest ? page.before : page.after;
+    const next = events.length < page.length ? page[events.length - 1]?.seq : further;
+    return jsonAnswer({ events }, { [isNewest ? "before" : "after"]: next });
   },
   async messages({ tenant, ref, query, limits }: Exchange) {
     const { last = 200, before } = query as { last?: number; before?: string };

@@ -23,7 +23,7 @@ export const checkpointHandlers = {
     const { last = Number.POSITIVE_INFINITY, before } = exchange.query as { last?: number; before?: string };
     const checkpoint = await find(exchange);
     const branch = await tenant.sessions.loadBranch(ref, { at: checkpoint.seq });
-    if (before === undefined) return stateAnswer({ branch, active: null }, last, exchange.limits, checkpoint);
+    if (before === undefined) return stateAnswer({ branch, active: null }, last, exchange.limits, { checkpoint });
     const messages = messagesBefore(ref, branch, before);
     return messagesAnswer(messages, last, exchange.limits);
   },

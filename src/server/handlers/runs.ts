@@ -52,8 +52,9 @@ export const runHandlers = {
   signal: (exchange: Exchange) => signal(exchange, exchange.identity, exchange.body as SignalBody),
   async state(exchange: Exchange) {
     await exchange.agent();
-    const { last = 200 } = exchange.query as { last?: number };
-    return stateAnswer(await momentOf(exchange.tenant.context, exchange.ref), last, exchange.limits);
+    const { last = 200, before: upTo } = exchange.query as { last?: number; before?: string };
+    const moment = await momentOf(exchange.tenant.context, exchange.ref);
+    return stateAnswer(moment, last, exchange.limits, upTo === undefined ? {} : { upTo });
   },
 };
 

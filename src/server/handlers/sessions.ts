@@ -1,9 +1,11 @@
 import type { JsonObject } from "../../base/json.ts";
-import type { SessionQuery } from "../../log/store.ts";
+import { defaultPageSize, type SessionQuery, type Store } from "../../log/store.ts";
 import { sessionBody } from "../../sessions/bodies.ts";
 import type { Visibility } from "../../sessions/branch.ts";
 import { findBranches } from "../../sessions/branches.ts";
 import { type InteractionQuery, listInteractions } from "../../sessions/inbox.ts";
+import type { Session } from "../../sessions/session.ts";
+import { detailsOf, type SessionPart, searchTitles } from "../../sessions/session-details.ts";
 import type { InteractionListBody, PermissionBody } from "../../wire/index.ts";
 import { treeBody } from "../branch-pages.ts";
 import type { Exchange } from "../exchange.ts";
@@ -14,10 +16,12 @@ export const sessionHandlers = {
     const { sessionId, metadata } = body as { sessionId?: string; metadata?: JsonObject };
     return sessionBody(await tenant.sessions.createSession(sessionId, metadata ? { metadata } : {}));
   },
-  listSessions: (exchange: Exchange) => list(exchange, exchange.query as SessionQuery),
-  searchSessions: (exchange: Exchange) => list(exchange, exchange.body as SessionQuery),
-  async getSession({ tenant, sessionId }: Exchange) {
-    return sessionBody(await tenant.sessions.getSession(sessionId));
+  listSessions: (exchange: Exchange) => list(exchange, exchange.query as ListQuery),
+  searchSessions: (exchange: Exchange) => list(exchange, exchange.body as ListQuery),
+  async getSession({ tenant, sessionId, query }: Exchange) {
+    const session = await tenant.sessions.getSession(sessionId);
+    const [body] = await withDetails(tenant.context.store, [session], (query as ListQuery).include);
+    return body;
   },
   async ensureSession({ tenant, sessionId, body }: Exchange) {
     const { metadata } = body as { metadata?: JsonObject };
@@ -46,11 +50,32 @@ export const sessionHandlers = {
   },
 };
 
-async function list({ tenant, limits }: Exchange, query: SessionQuery): Promise<Response> {
-  const { sessions, cursor } = await tenant.sessions.listSessions(query);
-  const texts = await new AnswerRoom(limits.answerBytes).first(sessions.map(sessionBody));
+interface ListQuery extends SessionQuery {
+  readonly include?: readonly SessionPart[];
+  /** Words in the title. */
+  readonly title?: string;
+}
+
+async function list({ tenant, limits }: Exchange, { include, title, ...query }: ListQuery): Promise<Response> {
+  const { store } = tenant.context;
+  const find = async (limit: number | undefined) => {
+    const asked = { ...query, ...(limit !== undefined && { limit }) };
+    if (title === undefined) return tenant.sessions.listSessions(asked);
+    const { limit: size = defaultPageSize, cursor, ...filter } = asked;
+    const listing = (page: SessionQuery) => tenant.sessions.listSessions({ ...filter, ...page });
+    return searchTitles(store, title, { limit: size, ...(cursor !== undefined && { cursor }), list: listing });
+  };
+  const { sessions, cursor } = await find(undefined);
+  const bodies = await withDetails(store, sessions, include);
+  const texts = await new AnswerRoom(limits.answerBytes).first(bodies);
   if (texts.length === sessions.length) return jsonAnswer({ sessions: texts }, { cursor });
   // Only the store knows the cursor after the last session that fits, so a page that ends there is read.
-  const fitting = await tenant.sessions.listSessions({ ...query, limit: texts.length });
-  return jsonAnswer({}, { sessions: fitting.sessions.map(sessionBody), cursor: fitting.cursor });
+  const fitting = await find(texts.length);
+  const shown = await withDetails(store, fitting.sessions, include);
+  return jsonAnswer({}, { sessions: shown, cursor: fitting.cursor });
+}
+
+async function withDetails(store: Store, sessions: readonly Session[], parts: readonly SessionPart[] = []) {
+  const details = await detailsOf(store, sessions, parts);
+  return sessions.map((session, i) => ({ ...sessionBody(session), ...details[i] }));
 }

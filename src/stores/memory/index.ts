@@ -86,6 +86,7 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, MemorySession>();
   /** Branches whose header is open. */
   readonly #open = new Set<MemoryBranch>();
+  readonly #claimed = new Set<MemoryBranch>();
   readonly #watchers = new Watchers();
   readonly #contents: MemoryContent;
   readonly #clock: Clock;
@@ -172,7 +173,7 @@ class MemoryStore implements Store {
     this.#refuseLive(session.branches.values());
     this.#sessions.delete(sessionId);
     this.#contents.dropAll(session);
-    for (const branch of session.branches.values()) this.#open.delete(branch);
+    for (const branch of session.branches.values()) this.#forget(branch);
     for (const { record } of session.branches.values()) this.#watchers.tell(record);
     await this.content.drain(sessionId);
   }
@@ -207,7 +208,7 @@ class MemoryStore implements Store {
     const doomed = decideDelete(records, ref, options).map((record) => record.branchId);
     this.#refuseLive(doomed.map((id) => session.branches.get(id)!));
     for (const id of doomed) {
-      this.#open.delete(session.branches.get(id)!);
+      this.#forget(session.branches.get(id)!);
       session.branches.delete(id);
     }
     this.#contents.dropUnused(session);
@@ -234,7 +235,7 @@ class MemoryStore implements Store {
     pushEvents(branch, events);
     branch.record = { ...branch.record, seq: last, activeAt: now, header };
     if (options.header) this.#noteOpen(branch);
-    if (options.release) branch.claim = undefined;
+    if (options.release) this.#free(branch);
     const session = this.#session(ref.sessionId);
     session.record = { ...session.record, activeAt: now };
     this.#watchers.tell(ref);
@@ -261,15 +262,14 @@ class MemoryStore implements Store {
   async releaseRun(ref: BranchRef, { epoch }: { epoch: number }): Promise<boolean> {
     const branch = this.#branch(ref);
     if (branch.claim?.epoch !== epoch) return false;
-    branch.claim = undefined;
+    this.#free(branch);
     return true;
   }
 
   async listRuns({ sessionId, endsBefore = Number.POSITIVE_INFINITY }: RunQuery = {}): Promise<readonly RunClaim[]> {
     this.#checkOpen();
-    const sessions = sessionId === undefined ? this.#sessions.values() : [this.#sessions.get(sessionId)];
-    return [...sessions]
-      .flatMap((session) => [...(session?.branches.values() ?? [])])
+    const branches = sessionId === undefined ? this.#claimed : (this.#sessions.get(sessionId)?.branches.values() ?? []);
+    return [...branches]
       .flatMap(({ claim }) => (claim && claim.expiresAt < endsBefore ? [{ ...claim }] : []))
       .sort((a, b) => a.claimedAt - b.claimedAt);
   }
@@ -349,8 +349,19 @@ class MemoryStore implements Store {
     this.#epoch += 1;
     const { runId, owner, leaseMs } = options;
     const { sessionId, branchId } = branch.record;
+    this.#claimed.add(branch);
     branch.claim = { sessionId, branchId, runId, owner, epoch: this.#epoch, claimedAt: now, expiresAt: now + leaseMs };
     return { ...branch.claim };
+  }
+
+  #free(branch: MemoryBranch): void {
+    branch.claim = undefined;
+    this.#claimed.delete(branch);
+  }
+
+  #forget(branch: MemoryBranch): void {
+    this.#open.delete(branch);
+    this.#claimed.delete(branch);
   }
 
   #extend(branch: MemoryBranch, leaseMs: number, now: number): RunClaim {

@@ -10,6 +10,7 @@ import { BoughError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { ByteRange, ContentStore, ContentUrlOptions, ContentWriter } from "../../log/content.ts";
 import { decodeCursor, decodeOpenCursor, encodeCursor, encodeOpenCursor } from "../../log/cursor.ts";
+import { notePart } from "../../log/parts.ts";
 import { refuse } from "../../log/refusals.ts";
 import { listShown, reservedMark as ownMark, spaceOf } from "../../log/reserved.ts";
 import type {
@@ -63,6 +64,7 @@ export class NamespacedStore implements Store {
   constructor(store: Store, namespace: string) {
     this.#store = store;
     this.#prefix = namespace === "" ? "" : `${ownMark}${namespace}${ownMark}`;
+    notePart(this, { whole: store, space: this.#prefix });
   }
 
   get kind(): string {

@@ -6,7 +6,6 @@ import { outputLimits, writeJson } from "../../base/json.ts";
 import { messageAdded, signalReceived, turnStarted } from "../../events/drafts.ts";
 import { type Draft, type Fact, textOf, type UnknownFact } from "../../events/index.ts";
 import type { OpenTurn } from "../../projection/index.ts";
-import { messageOf } from "../../projection/records.ts";
 import { type ExecutionStamp, executionOf } from "../../runs/execution.ts";
 import type { ActiveTurn } from "../../runs/turn/active-turn.ts";
 import type { TurnFinish } from "../../runs/turn/loop.ts";
@@ -100,7 +99,7 @@ function inputOf(facts: readonly (Fact | UnknownFact)[]): unknown {
   );
   const parts = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   const hasFiles = parts.some((part) => Object(part).type !== "text");
-  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(messageOf(message))).join("\n");
+  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message)).join("\n");
 }
 
 /** The input as it was given to `run`; text that came otherwise is taken as it is, or as JSON, whichever fits the schema. */

@@ -2,10 +2,11 @@
 //   FlowScope-1. A name that is used again in the same scope is counted: `fetch`, `fetch#2`. An explicit key is used once.
 //   FlowScope-2. Names can't be mistaken for paths: what separates them is escaped.
 
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 import { allowListeners } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
 import { isWellFormed } from "../../base/json.ts";
+import { nodeModule } from "../../base/node.ts";
 
 /** A place for steps: the root of an execution, a branch of `all`, an item of `map`, or a nested workflow. */
 export class FlowScope {
@@ -77,15 +78,24 @@ export function escapeItem(key: string): string {
   return key.replaceAll(/[%/[\]]/g, encodeURIComponent);
 }
 
-const scopes = new AsyncLocalStorage<{ readonly owner: object; readonly scope: FlowScope }>();
+type Scopes = AsyncLocalStorage<{ readonly owner: object; readonly scope: FlowScope }>;
+let scopes: Scopes | undefined;
+
+/** Loaded when it is needed: elsewhere than in Node, bundles of a server have workflows without running one. */
+function openScopes(): Scopes {
+  const hooks = nodeModule<typeof import("node:async_hooks")>("node:async_hooks");
+  if (hooks) return new hooks.AsyncLocalStorage();
+  throw new BoughError("dependency_missing", "Workflows need node:async_hooks, which this platform does not have.");
+}
 
 /** Runs code in a scope of an execution: what it calls, also later, is in there. */
 export function within<T>(owner: object, scope: FlowScope, code: () => T): T {
+  scopes ??= openScopes();
   return scopes.run({ owner, scope }, code);
 }
 
 /** The scope of this execution that the code at work is in; undefined in its outermost. */
 export function scopeOf(owner: object): FlowScope | undefined {
-  const at = scopes.getStore();
+  const at = scopes?.getStore();
   return at?.owner === owner ? at.scope : undefined;
 }

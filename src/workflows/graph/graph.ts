@@ -107,6 +107,12 @@ export const graph = Object.assign(define, {
   fromJSON,
 });
 
+/** Whether a workflow is a graph. */
+export function isGraph(workflow: unknown): workflow is Graph {
+  const { toJSON, toMermaid } = Object(workflow) as Partial<Graph>;
+  return typeof toJSON === "function" && typeof toMermaid === "function";
+}
+
 function build(name: string, definition: GraphDefinition & GraphBindings): Graph {
   const { plan, bindings } = readGraph(name, definition);
   return Object.freeze({

@@ -1,10 +1,10 @@
 // Scheduler: what happens next in a graph. It knows nodes, edges and rounds, and nothing of what nodes do. Every call is answered at
 // once, and the answers depend only on which nodes ended how, never on the order in which they did (a join of "any" aside).
-//   Scheduler-1. A node starts when every edge into it is decided and one is taken; with a join of "any", with the first that is.
-//   Scheduler-2. An edge is dead when it was not taken, or when its source was skipped or is unreachable; deadness spreads.
-//   Scheduler-3. Edges back are taken together, when nothing is left to do among the nodes of their loops (Shape-2). Then every node
+//   GraphScheduler-1. A node starts when every edge into it is decided and one is taken; with a join of "any", with the first that is.
+//   GraphScheduler-2. An edge is dead when it was not taken, or when its source was skipped or is unreachable; deadness spreads.
+//   GraphScheduler-3. Edges back are taken together, when nothing is left to do among the nodes of their loops (Shape-2). Then every node
 //       that they lead to begins its next round. Edges from outside the round stay as they are and start nothing again.
-//   Scheduler-4. While a node waits, one that leads to it waits or works, so a graph always comes to its end.
+//   GraphScheduler-4. While a node waits, one that leads to it waits or works, so a graph always comes to its end.
 
 import type { PlannedEdge } from "./edge.ts";
 import type { PlannedNode } from "./plan.ts";
@@ -32,7 +32,7 @@ export class Scheduler {
   readonly #edges = new Map<PlannedEdge, EdgeState>();
   /** How often edges back were taken. */
   readonly #taken = new Map<PlannedEdge, number>();
-  /** Edges back that are to be taken (Scheduler-3). */
+  /** Edges back that are to be taken (GraphScheduler-3). */
   readonly #pending = new Set<PlannedEdge>();
   /** The nodes that an edge back has led to in their round. */
   readonly #returned = new Set<string>();
@@ -118,7 +118,7 @@ export class Scheduler {
     this.#effects.push({ type: "take", edge, round: this.#rounds.get(edge.from) ?? 1 });
   }
 
-  /** Starts a node that can start, and passes one that never will (Scheduler-1, Scheduler-2). */
+  /** Starts a node that can start, and passes one that never will (GraphScheduler-1, GraphScheduler-2). */
   #look(id: string): NodeState {
     if (this.#states.get(id) !== "waiting") return "waiting";
     const into = this.#shape.into.get(id) ?? [];
@@ -132,7 +132,7 @@ export class Scheduler {
     return state;
   }
 
-  /** Scheduler-3. */
+  /** GraphScheduler-3. */
   #goRound({ edges, nodes }: LoopGroup): void {
     const pending = edges.filter((edge) => this.#pending.has(edge));
     if (pending.length === 0 || [...nodes].some((id) => this.isOpen(id) || this.#isAwaited(id))) return;

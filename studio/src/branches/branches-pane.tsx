@@ -99,7 +99,8 @@ interface TreeRowProps {
 }
 
 function TreeRowView({ row: { branch, depth, isOnPath }, isHere, origin, onShow, onCompare, onAsk }: TreeRowProps) {
-  const mark = branch.openTurnId === undefined ? "" : " open";
+  const [mark, words] = markOf(branch);
+  const begins = branch.name === undefined && branch.forkedFrom !== undefined ? branch.firstWords : undefined;
   const indent = Math.min(depth, deepestDrawn);
   return (
     <div
@@ -110,9 +111,14 @@ function TreeRowView({ row: { branch, depth, isOnPath }, isHere, origin, onShow,
       tabIndex={-1}
     >
       <span className="rails" aria-hidden="true" style={{ width: `${indent * 16}px` }} />
-      <span className={`dot${mark}`} aria-hidden="true" />
-      <button type="button" className="tree-name" onClick={() => onShow(branch.id)} title={origin}>
-        <span className="one-line">{branchName(branch)}</span>
+      <span className={`dot${mark}`} {...(words ? { role: "img", "aria-label": words } : { "aria-hidden": true })} />
+      <button
+        type="button"
+        className="tree-name"
+        onClick={() => onShow(branch.id)}
+        title={[branch.id, origin].filter(Boolean).join(": ")}
+      >
+        <span className="one-line">{begins ?? branchName(branch)}</span>
         <span className="quiet number">{branch.messageCount}</span>
         {depth > deepestDrawn && <span className="quiet">depth {depth}</span>}
         {branch.tags.map((tag) => (
@@ -132,6 +138,12 @@ function TreeRowView({ row: { branch, depth, isOnPath }, isHere, origin, onShow,
       />
     </div>
   );
+}
+
+function markOf({ waiting, openTurnId, ended }: Branch): readonly [string, string] {
+  if (waiting) return [" asking", "waits for you"];
+  if (openTurnId !== undefined) return [" open", "has an open turn"];
+  return ended === "failed" ? [" bad", "its last turn failed"] : ["", ""];
 }
 
 interface AboutBranch {

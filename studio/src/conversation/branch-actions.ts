@@ -5,13 +5,19 @@ import type { BranchView } from "../data/bough.ts";
 import type { LoggedBranch } from "../data/use-branch-log.ts";
 import { branchPlace, go, linkTo, type Place } from "../place.ts";
 import { useToaster } from "../ui/toast.tsx";
-import type { BranchScope, RowActions, Versions } from "./context.tsx";
+import type { BranchScope, RowActions } from "./context.tsx";
 import { questionsByCall } from "./rows.ts";
+import { markAfter, type VersionIndex } from "./versions.ts";
 
 export interface BranchActions extends RowActions {
   forkAt(seq: number): Promise<void>;
   revertTo(seq: number): Promise<void>;
   undo(): Promise<void>;
+  /** Interrupts the run, if there is one. */
+  stop(): Promise<void>;
+  /** Another branch is being chosen for a comparison. */
+  readonly isComparing: boolean;
+  startCompare(isWanted: boolean): void;
   showBranch(branchId: string): void;
   compareWith(branchId: string | undefined): void;
 }
@@ -21,11 +27,14 @@ export function useBranchActions(
   place: Place,
   { use, log }: LoggedBranch,
   view: BranchView,
+  versions: VersionIndex,
 ): BranchActions {
   const { attempt, say } = useToaster();
-  const { handle, interactions, refresh } = use;
+  const { handle, interactions, refresh, stop } = use;
+  const isRunning = use.status === "running";
   const questions = useMemo(() => questionsByCall(interactions), [interactions]);
   const [editing, startEdit] = useState<string>();
+  const [isComparing, startCompare] = useState(false);
   const pins = useMemo(() => new Set(pinnedIn(view)), [view]);
   return useMemo((): BranchActions => {
     const showBranch = (branchId: string) => go(branchPlace(scope.sessionId, branchId, place.pane));
@@ -39,13 +48,18 @@ export function useBranchActions(
       agentName: scope.agentId,
       editing,
       startEdit,
+      isComparing,
+      startCompare,
       seqOf: (id) => log.seqOf.get(id),
       callFact: (id) => log.calls.get(id),
       questionOf: (id) => questions.get(id),
-      versionsAt: (): Versions | undefined => undefined,
+      versionsAt: (id) => (id === undefined ? versions.atEnd : versions.byMessage.get(id)),
       isPinned: (id) => pins.has(id),
       showBranch,
-      showVersion: showBranch,
+      showVersion: ({ branchIds, current, after }, by) => {
+        const to = branchIds[current + by];
+        if (to !== undefined) go({ ...branchPlace(scope.sessionId, to, place.pane), message: markAfter(after) });
+      },
       showChild: ({ sessionId, branchId }) => go(branchPlace(sessionId, branchId, place.pane)),
       showPrompt: (message) => go({ ...place, pane: "model", message }),
       compareWith: (other) => {
@@ -89,6 +103,9 @@ export function useBranchActions(
           onClick: () => void attempt(async () => toFork((await handle.fork({ fromSeq: before })).scope.branchId)),
         });
       },
+      async stop() {
+        if (isRunning && (await attempt(() => stop()))) say("Stopped.");
+      },
       async pin(messageId, isWanted) {
         await attempt(() => (isWanted ? handle.pin(messageId) : handle.unpin(messageId)));
       },
@@ -96,7 +113,22 @@ export function useBranchActions(
         await attempt(() => handle.uncompact(compactionId));
       },
     };
-  }, [scope, place, handle, log, questions, pins, editing, refresh, attempt, say]);
+  }, [
+    scope,
+    place,
+    handle,
+    log,
+    questions,
+    versions,
+    pins,
+    editing,
+    isComparing,
+    isRunning,
+    stop,
+    refresh,
+    attempt,
+    say,
+  ]);
 }
 
 function pinnedIn({ state }: BranchView): readonly string[] {

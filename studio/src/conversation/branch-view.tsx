@@ -1,14 +1,17 @@
 // One branch on the screen: its conversation now or at a position, its questions, its composer, its time and its panes.
 
-import { useDeferredValue, useMemo, useRef } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef } from "react";
+import type { Agent } from "../agents/use-agent.ts";
 import { BranchesPane } from "../branches/branches-pane.tsx";
 import { branchName, originOf } from "../branches/tree-rows.ts";
 import { Compare } from "../compare/compare.tsx";
 import type { BranchView as View } from "../data/bough.ts";
 import { useClient } from "../data/session.tsx";
 import { type LoggedBranch, useLoggedBranch } from "../data/use-branch-log.ts";
+import { noteVisit } from "../data/visits.ts";
 import { LogPane } from "../log/log-pane.tsx";
 import { ModelPane } from "../model/model-pane.tsx";
+import { Palette } from "../palette/palette.tsx";
 import { go, type Pane, type Place } from "../place.ts";
 import { TimeStrip } from "../time/time-strip.tsx";
 import { Button } from "../ui/button.tsx";
@@ -22,6 +25,7 @@ import { FilesPane } from "./files-pane.tsx";
 import { InfoPane } from "./info-pane.tsx";
 import { QuestionCard } from "./question.tsx";
 import { type Row, Rows, visibleMessages } from "./rows.ts";
+import { resolveMark, versionsOf } from "./versions.ts";
 
 const panes: readonly (readonly [Pane, string])[] = [
   ["branches", "Branches"],
@@ -31,19 +35,34 @@ const panes: readonly (readonly [Pane, string])[] = [
   ["info", "Info"],
 ];
 
-export function BranchScreen({ scope, place, isPaneOpen }: { scope: BranchScope; place: Place; isPaneOpen: boolean }) {
+interface BranchScreenProps {
+  readonly scope: BranchScope;
+  readonly place: Place;
+  readonly isPaneOpen: boolean;
+  readonly agents: readonly Agent[];
+  readonly onAgent: (agentId: string) => void;
+}
+
+export function BranchScreen({ scope, place, isPaneOpen, agents, onAgent }: BranchScreenProps) {
   const client = useClient();
   const logged = useLoggedBranch(client, scope);
   const { use, log, version } = logged;
   const wanted = useDeferredValue(place.at);
   const isPast = place.at !== undefined;
   const rows = useRows(logged, wanted);
-  const actions = useBranchActions(scope, place, logged, rows.view);
+  const versions = useMemo(() => versionsOf(use.branches, scope, rows.messages), [use.branches, scope, rows.messages]);
+  const marked = useMemo(() => resolveMark(place.message, rows.messages), [place.message, rows.messages]);
+  const shown = useMemo(
+    (): readonly Row[] => (versions.atEnd && !isPast ? [...rows.rows, { kind: "tip", key: "tip" }] : rows.rows),
+    [rows.rows, versions, isPast],
+  );
+  useEffect(() => noteVisit(scope.sessionId, scope.branchId), [scope]);
+  const actions = useBranchActions(scope, place, logged, rows.view, versions);
   const goTo = (at: number | undefined) => {
     const { at: _at, ...now } = place;
     go(at === undefined ? now : { ...now, at }, { replace: true });
   };
-  useBranchKeys(rows.rows, place, actions);
+  useBranchKeys(rows.rows, place, marked, actions);
   const byId = useMemo(() => new Map(use.branches.map((branch) => [branch.id, branch])), [use.branches]);
   const branch = byId.get(scope.branchId);
   return (
@@ -57,6 +76,19 @@ export function BranchScreen({ scope, place, isPaneOpen }: { scope: BranchScope;
             </span>
           ))}
           {branch && <span className="quiet one-line">{originOf(branch, byId)}</span>}
+          {agents.length > 1 && (
+            <select
+              aria-label="Agent of the next turn"
+              value={scope.agentId}
+              onChange={(event) => onAgent(event.target.value)}
+            >
+              {agents.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name ?? id}
+                </option>
+              ))}
+            </select>
+          )}
           <Status use={use} />
         </header>
         {isPast && (
@@ -73,7 +105,7 @@ export function BranchScreen({ scope, place, isPaneOpen }: { scope: BranchScope;
         )}
         {use.error && <p className="failure bar-failure">{sentenceOf(use.error)}</p>}
         {place.with === undefined ? (
-          <Conversation rows={rows.rows} openTurnId={rows.openTurnId} marked={place.message} isPast={isPast} />
+          <Conversation rows={shown} openTurnId={rows.openTurnId} marked={marked} isPast={isPast} />
         ) : (
           <Compare
             scope={scope}
@@ -99,8 +131,25 @@ export function BranchScreen({ scope, place, isPaneOpen }: { scope: BranchScope;
         )}
         <TimeStrip log={log} version={version} at={place.at} onGo={goTo} />
       </main>
+      {actions.isComparing && (
+        <Palette
+          label="Compare with"
+          commands={use.branches
+            .filter(({ id }) => id !== scope.branchId)
+            .map((other) => ({ label: branchName(other), run: () => actions.compareWith(other.id) }))}
+          onClose={() => actions.startCompare(false)}
+        />
+      )}
       {isPaneOpen && (
-        <SidePane scope={scope} place={place} logged={logged} view={rows.view} goTo={goTo} actions={actions} />
+        <SidePane
+          scope={scope}
+          place={place}
+          logged={logged}
+          view={rows.view}
+          marked={marked}
+          goTo={goTo}
+          actions={actions}
+        />
       )}
     </RowProvider>
   );
@@ -127,7 +176,7 @@ function useRows({ use, log, version }: LoggedBranch, at: number | undefined) {
     return [...said, ...use.streaming.map((draft): Row => ({ kind: "draft", key: `draft-${draft.messageId}`, draft }))];
   }, [said, at, use.streaming]);
   const openTurnId = at === undefined ? use.run?.turnId : view.open?.id;
-  return { rows: all, view, openTurnId };
+  return { rows: all, messages, view, openTurnId };
 }
 
 const statusWords = {
@@ -155,11 +204,12 @@ interface SidePaneProps {
   readonly place: Place;
   readonly logged: LoggedBranch;
   readonly view: View;
+  readonly marked: string | undefined;
   readonly goTo: (at: number | undefined) => void;
   readonly actions: ReturnType<typeof useBranchActions>;
 }
 
-function SidePane({ scope, place, logged: { use, log, version }, view, goTo, actions }: SidePaneProps) {
+function SidePane({ scope, place, logged: { use, log, version }, view, marked, goTo, actions }: SidePaneProps) {
   const pane = place.pane ?? "branches";
   const seq = Math.min(place.at ?? log.length, log.length);
   return (
@@ -189,12 +239,7 @@ function SidePane({ scope, place, logged: { use, log, version }, view, goTo, act
         )}
         {pane === "log" && <LogPane log={log} version={version} seq={seq} onGo={goTo} />}
         {pane === "model" && (
-          <ModelPane
-            handle={use.handle}
-            replies={repliesOf(view)}
-            chosen={place.message}
-            onChoose={actions.showPrompt}
-          />
+          <ModelPane handle={use.handle} replies={repliesOf(view)} chosen={marked} onChoose={actions.showPrompt} />
         )}
         {pane === "files" && <FilesPane handle={use.handle} />}
         {pane === "info" && <InfoPane handle={use.handle} view={view} onGo={goTo} />}

@@ -3,17 +3,12 @@
 import { createContext, useContext } from "react";
 import type { PendingInteraction } from "../data/bough.ts";
 import type { CallFact } from "../data/branch-log.ts";
+import type { Versions } from "./versions.ts";
 
 export interface BranchScope {
   readonly agentId: string;
   readonly sessionId: string;
   readonly branchId: string;
-}
-
-export interface Versions {
-  /** Which of them is on the screen, from 0. */
-  readonly current: number;
-  readonly branchIds: readonly string[];
 }
 
 export interface RowActions {
@@ -23,7 +18,8 @@ export interface RowActions {
   readonly seqOf: (messageId: string) => number | undefined;
   readonly callFact: (callId: string) => CallFact | undefined;
   readonly questionOf: (callId: string) => PendingInteraction | undefined;
-  readonly versionsAt: (index: number) => Versions | undefined;
+  /** The versions of a message; without an id, those that go on where the branch ends. */
+  readonly versionsAt: (messageId: string | undefined) => Versions | undefined;
   readonly isPinned: (messageId: string) => boolean;
   readonly agentName: string;
   /** The message that is being given other words. */
@@ -36,7 +32,8 @@ export interface RowActions {
   uncompact(compactionId: string): Promise<void>;
   showPrompt(messageId: string): void;
   linkTo(messageId: string): void;
-  showVersion(branchId: string): void;
+  /** Goes to a version, before or after the one on the screen. */
+  showVersion(versions: Versions, by: number): void;
   showChild(branch: { sessionId: string; branchId: string }): void;
 }
 

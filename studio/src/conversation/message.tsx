@@ -23,13 +23,14 @@ interface Where {
 export const RowView = memo(function RowView({ row, ...where }: { row: Row } & Where) {
   if (row.kind === "message") return <MessageView row={row} {...where} />;
   if (row.kind === "draft") return <DraftView row={row} {...where} />;
+  if (row.kind === "tip") return <TipView />;
   return row.kind === "end" ? <EndView row={row} /> : <CompactionView row={row} />;
 });
 
 const sources: Readonly<Record<string, string>> = { steer: "while it worked", task: "from a background task" };
 
 function MessageView({ row, isFirst, isLast, isMarked, isOpenTurn }: { row: MessageRow } & Where) {
-  const { message, index, calls } = row;
+  const { message, calls } = row;
   const { seqOf, agentName, isPinned, editing, startEdit, isPast } = useRowActions();
   const isEditing = editing === message.id && !isPast;
   const isUser = message.role === "user";
@@ -47,7 +48,7 @@ function MessageView({ row, isFirst, isLast, isMarked, isOpenTurn }: { row: Mess
           <time dateTime={new Date(message.createdAt).toISOString()}>{clockTime(message.createdAt)}</time>
           {message.source && <span className="quiet">{sources[message.source]}</span>}
           {isPinned(message.id) && <Icon name="pin" />}
-          <VersionSwitch index={index} />
+          <VersionSwitch of={message.id} />
           <Actions row={row} onEdit={() => startEdit(message.id)} />
         </header>
         {isEditing ? <EditBox row={row} onClose={() => startEdit(undefined)} /> : <Parts message={message} />}
@@ -146,20 +147,15 @@ function EditBox({ row, onClose }: { row: MessageRow; onClose: () => void }) {
 }
 
 /** ‹2/3›: the other ways in which the conversation went on here. */
-function VersionSwitch({ index }: { index: number }) {
+function VersionSwitch({ of: messageId }: { of: string | undefined }) {
   const { versionsAt, showVersion } = useRowActions();
-  const versions = versionsAt(index);
+  const versions = versionsAt(messageId);
   if (!versions || versions.branchIds.length < 2) return null;
   const { current, branchIds } = versions;
   const step = (by: number, label: string, sign: string) => {
     const to = branchIds[current + by];
     return (
-      <button
-        type="button"
-        aria-label={label}
-        disabled={to === undefined}
-        onClick={() => to !== undefined && showVersion(to)}
-      >
+      <button type="button" aria-label={label} disabled={to === undefined} onClick={() => showVersion(versions, by)}>
         {sign}
       </button>
     );
@@ -172,6 +168,17 @@ function VersionSwitch({ index }: { index: number }) {
       </span>
       {step(1, "Next version", "›")}
     </span>
+  );
+}
+
+/** The end of a branch, where others go on. */
+function TipView() {
+  return (
+    <div className="note tip">
+      <span className="node" aria-hidden="true" />
+      <p className="quiet">This branch ends here; others go on.</p>
+      <VersionSwitch of={undefined} />
+    </div>
   );
 }
 

@@ -52,7 +52,13 @@ export interface EndRow {
   readonly inputId: string | undefined;
 }
 
-export type Row = MessageRow | CompactionRow | DraftRow | EndRow;
+/** The end of a branch, where others go on. */
+export interface TipRow {
+  readonly kind: "tip";
+  readonly key: string;
+}
+
+export type Row = MessageRow | CompactionRow | DraftRow | EndRow | TipRow;
 
 /** All messages that people see at a position, those of the open turn included. */
 export function visibleMessages(view: BranchView): readonly Message[] {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { type BoughEvent, type BranchUse, type Client, useBranch } from "./bough.ts";
 import { BranchLog } from "./branch-log.ts";
+import { useFeed } from "./feed.tsx";
 
 export interface LoggedBranch {
   readonly use: BranchUse;
@@ -22,6 +23,11 @@ export function useLoggedBranch(
   const onEvent = (event: BoughEvent) => log.hear(event);
   const use = useBranch(client, scope, { last: 200, onEvent });
   const version = useSyncExternalStore(log.subscribe, log.getVersion);
+  // The feed of the page tells of other branches: one of the branch's own would cost a connection more.
+  useFeed(
+    (change) => change.sessionId === sessionId && !("visibility" in change && change.visibility === "hidden"),
+    () => void use.refresh().catch(() => {}),
+  );
   const { seq } = use;
   useEffect(() => log.reach(seq), [log, seq]);
   return { use, log, version };

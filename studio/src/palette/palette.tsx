@@ -12,7 +12,13 @@ export interface Command {
 
 const shown = 12;
 
-export function Palette({ commands, onClose }: { commands: readonly Command[]; onClose: () => void }) {
+interface PaletteProps {
+  readonly label?: string;
+  readonly commands: readonly Command[];
+  readonly onClose: () => void;
+}
+
+export function Palette({ label = "Find or do", commands, onClose }: PaletteProps) {
   const [text, setText] = useState("");
   const [chosen, choose] = useState(0);
   const found = useMemo(() => rank(commands, text).slice(0, shown), [commands, text]);
@@ -22,14 +28,14 @@ export function Palette({ commands, onClose }: { commands: readonly Command[]; o
     command.run();
   };
   return (
-    <Dialog label="Find or do" onClose={onClose}>
+    <Dialog label={label} onClose={onClose}>
       <div className="palette">
         <input
           role="combobox"
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={found[chosen] ? `command-${chosen}` : undefined}
-          aria-label="Find or do"
+          aria-label={label}
           placeholder="A session, a branch, a command"
           autoFocus
           value={text}
@@ -49,7 +55,7 @@ export function Palette({ commands, onClose }: { commands: readonly Command[]; o
         <div id="palette-list" role="listbox" aria-label="Found">
           {found.map((command, i) => (
             <div
-              key={`${command.label}${command.about ?? ""}`}
+              key={`${i} ${command.label}`}
               id={`command-${i}`}
               role="option"
               tabIndex={-1}

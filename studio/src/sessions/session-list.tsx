@@ -5,6 +5,7 @@ import { branchPlace, go } from "../place.ts";
 import { IconButton } from "../ui/button.tsx";
 import { ago } from "../ui/time.ts";
 import { VList } from "../ui/virtual.tsx";
+import { useSessionFacts } from "./session-facts.ts";
 import { type Session, type Sessions, titleOf, type Waiting } from "./sessions.ts";
 
 interface SessionListProps {
@@ -62,6 +63,14 @@ export const SessionList = memo(function SessionList({ list, waiting, here, onNe
 
 function SessionRow({ session, isHere, isAsking }: { session: Session; isHere: boolean; isAsking: boolean }) {
   const { user } = session.metadata;
+  const main = useSessionFacts(session);
+  const [mark, words] = isAsking
+    ? ["asking", "waits for you"]
+    : main?.openTurnId !== undefined
+      ? ["running", "has an open turn"]
+      : main?.ended === "failed"
+        ? ["bad", "its last turn failed"]
+        : ["none", ""];
   return (
     <button
       type="button"
@@ -70,12 +79,8 @@ function SessionRow({ session, isHere, isAsking }: { session: Session; isHere: b
       onClick={() => go(branchPlace(session.id, undefined))}
     >
       <span className="row-title">
-        <span
-          className={isAsking ? "dot asking" : "dot none"}
-          role="img"
-          aria-label={isAsking ? "waits for you" : ""}
-        />
-        <span className="one-line">{titleOf(session)}</span>
+        <span className={`dot ${mark}`} {...(words ? { role: "img", "aria-label": words } : { "aria-hidden": true })} />
+        <span className="one-line">{titleOf(session, main?.firstWords)}</span>
       </span>
       <span className="row-about">
         {ago(session.lastActivity)}

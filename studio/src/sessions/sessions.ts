@@ -2,6 +2,7 @@
 
 import { useCallback, useMemo, useState } from "react";
 import type { Client } from "../data/bough.ts";
+import { useFeed } from "../data/feed.tsx";
 import { usePolled } from "../data/polled.ts";
 import { useClient } from "../data/session.tsx";
 
@@ -32,7 +33,11 @@ export function useSessions(): Sessions {
     }
     return { sessions, hasMore: cursor !== undefined };
   }, [client, pages]);
-  const { value, error, refresh } = usePolled(ask);
+  const { value, error, refresh } = usePolled(ask, 30_000);
+  useFeed(
+    () => true,
+    () => void refresh(),
+  );
   const more = useCallback(() => setPages((count) => count + 1), []);
   return useMemo(
     () => ({ sessions: value?.sessions ?? none, hasMore: value?.hasMore ?? false, error, more, refresh }),
@@ -49,10 +54,16 @@ export function useWaiting() {
     const { interactions } = await client.listInteractions({ limit: 200 });
     return interactions.filter(({ kind }) => kind !== "client-tool");
   }, [client]);
-  return usePolled(ask);
+  const polled = usePolled(ask, 30_000);
+  useFeed(
+    ({ type }) => /^(question|session|branch-delete|run-end)/.test(type),
+    () => void polled.refresh(),
+  );
+  return polled;
 }
 
-export function titleOf({ id, metadata }: Pick<Session, "id" | "metadata">): string {
+/** Its title; without one, the first words that were said in it. */
+export function titleOf({ id, metadata }: Pick<Session, "id" | "metadata">, firstWords?: string): string {
   const { title } = metadata;
-  return typeof title === "string" && title.trim() !== "" ? title : id;
+  return (typeof title === "string" && title.trim()) || firstWords?.trim() || id;
 }

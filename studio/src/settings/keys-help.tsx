@@ -9,6 +9,7 @@ const keyMap: readonly (readonly [string, string])[] = [
   ["n", "new session"],
   ["j, k", "next, previous message"],
   ["h, l", "previous, next version of the message"],
+  ["[, ]", "previous, next fork point"],
   ["e", "edit it on a new branch"],
   ["r", "another answer on a new branch"],
   ["f", "fork at it"],
@@ -20,7 +21,7 @@ const keyMap: readonly (readonly [string, string])[] = [
   ["a, d", "allow once, deny (with the focus on a question)"],
   ["1 … 5", "branches, log, model’s view, files, info"],
   ["Ctrl B, Ctrl J", "the left side, the right side"],
-  ["Esc", "back to now, or leave the box"],
+  ["Esc", "leave the box, back to now, or stop the run"],
 ];
 
 export function KeysHelp({ onClose }: { onClose: () => void }) {
