@@ -11,8 +11,6 @@ import type { OwnedForkRequest } from "../sessions/index.ts";
 import type { SpawnableAgent } from "../tools/index.ts";
 import { notAnAgent, refuseStore, type Startable } from "./startable.ts";
 
-export { notAnAgent, refuseStore };
-
 export interface ChildAgentsOptions {
   /** What is behind an agent object; undefined for anything else. */
   startable(agent: object): Startable | undefined;

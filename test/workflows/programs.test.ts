@@ -40,7 +40,8 @@ type Ran = Map<string, number>;
 
 const runs = (flow: Flow, { kind, name, ...rest }: Statement, ran: Ran): Promise<unknown> => {
   const effect = (key: string) => void ran.set(key, (ran.get(key) ?? 0) + 1);
-  if (kind === "step") return flow.step(name, ({ key }) => {
+  if (kind === "step")
+    return flow.step(name, ({ key }) => {
       effect(key);
       return `did ${name}`;
     });

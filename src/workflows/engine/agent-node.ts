@@ -223,6 +223,6 @@ async function answer(
     if (given.answered) await run().respond(fact.id, given.answer);
     else await run().interrupt("no answer");
   } catch (error) {
-    if (error instanceof Parked && !turn.signal.aborted) execution.leave(error);
+    if (!execution.isLeft && !turn.signal.aborted && error instanceof Parked) execution.leave(error);
   }
 }

@@ -22,7 +22,7 @@ export async function all(execution: Execution, name: string, branches: FlowBran
   return Object.fromEntries(entries.map(([branch], i) => [branch, (ends[i] as PromiseFulfilledResult<unknown>).value]));
 }
 
-/** The first that settles, or succeeds; what it came to is recorded, and the others are stopped (FlowExecution-6). */
+/** The first that settles, or succeeds; what it came to is recorded, and the others are stopped (Execution-6). */
 export function first(
   execution: Execution,
   { name, mode }: { name: string; mode: "any" | "race" },

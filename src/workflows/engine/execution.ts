@@ -1,13 +1,13 @@
 // Execution: one pass of a workflow's code over a turn, from its first line to where it ends or waits. It owns what the code
 // asks for and what of that is under way; what was done before is in the records.
-//   FlowExecution-1. A step's identity is its key (scope.ts), never its order and never the clock.
-//   FlowExecution-2. A recorded step is never executed again.
-//   FlowExecution-3. A step's result is seen by the code after its record is durable; records that are ready together share an append.
-//   FlowExecution-4. An answer or a signal is taken by one step, by its id.
-//   FlowExecution-5. Recorded steps that the code did not ask for, or asked for with another input, are reported; `strict` refuses them.
-//   FlowExecution-6. What could turn out otherwise (race, any, time, chance) is recorded, so that a second pass goes the same way.
-//   FlowExecution-7. A pass that is left goes no further: what its code waits for never comes, so it writes and starts nothing more.
-//   FlowExecution-8. A pass is left when nothing is under way but waiting: then the turn sleeps, and costs neither process nor memory.
+//   Execution-1. A step's identity is its key (scope.ts), never its order and never the clock.
+//   Execution-2. A recorded step is never executed again.
+//   Execution-3. A step's result is seen by the code after its record is durable; records that are ready together share an append.
+//   Execution-4. An answer or a signal is taken by one step, by its id.
+//   Execution-5. Recorded steps that the code did not ask for, or asked for with another input, are reported; `strict` refuses them.
+//   Execution-6. What could turn out otherwise (race, any, time, chance) is recorded, so that a second pass goes the same way.
+//   Execution-7. A pass that is left goes no further: what its code waits for never comes, so it writes and starts nothing more.
+//   Execution-8. A pass is left when nothing is under way but waiting: then the turn sleeps, and costs neither process nor memory.
 
 import { untilAborted } from "../../base/abort.ts";
 import { BoughError } from "../../base/errors.ts";
@@ -128,7 +128,7 @@ export class Execution {
 
   /**
    * Asks for a step: what is recorded of it, or what `work` comes to. A pass that is left never settles what is asked for
-   * (FlowExecution-7).
+   * (Execution-7).
    */
   operate<T>(
     key: string,
@@ -171,7 +171,7 @@ export class Execution {
     return !this.#isLeft && !this.turn.signal.aborted && !scope.signal.aborted;
   }
 
-  /** FlowExecution-7, FlowExecution-8. */
+  /** Execution-7, Execution-8. */
   leave(parked: Parked): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -221,7 +221,7 @@ export class Execution {
     if (recorded !== undefined && input !== undefined && recorded !== input) this.#changed.add(key);
   }
 
-  /** FlowExecution-5. */
+  /** Execution-5. */
   #reportDivergence(): void {
     const isAsked = (key: string) => this.#asked.has(key) || this.#covered.some((prefix) => key.startsWith(prefix));
     const keys = [...this.records.keys()].filter((key) => !isAsked(key));
@@ -244,11 +244,10 @@ export class Restart {
   }
 }
 
-<<<<<<< HEAD
-/** FlowExecution-7. */
-=======
 /** Execution-7. */
 >>>>>>> graph
+=======
+/** Execution-7. */
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

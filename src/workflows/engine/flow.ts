@@ -270,7 +270,7 @@ export class CodeFlow implements Flow {
     return this.#execution.turn.context.clock.now();
   }
 
-  /** FlowExecution-6. */
+  /** Execution-6. */
   #note<T>(name: string, make: () => T | Promise<T>): Promise<T> {
     return this.#ask(name, undefined, (key) => {
       const run = async () => ({ value: await make() });

@@ -6,7 +6,6 @@ import { outputLimits, writeJson } from "../../base/json.ts";
 import { messageAdded, signalReceived, turnStarted } from "../../events/drafts.ts";
 import { type Draft, type Fact, textOf, type UnknownFact } from "../../events/index.ts";
 import type { OpenTurn } from "../../projection/index.ts";
-import { messageOf } from "../../projection/records.ts";
 import { type ExecutionStamp, executionOf } from "../../runs/execution.ts";
 import type { ActiveTurn } from "../../runs/turn/active-turn.ts";
 import type { TurnFinish } from "../../runs/turn/loop.ts";
@@ -59,9 +58,6 @@ function nextTurn(
     runId: held.runId,
     ...(plan.stamp.id !== undefined && { agentId: plan.stamp.id }),
     ...(open?.by !== undefined && { by: open.by }),
-<<<<<<< HEAD
-    request: plan.wholeRequest,
-=======
     ...(open?.request && { request: open.request }),
 >>>>>>> graph
     metadata: { ...open?.metadata, workflow: { ...next } },
@@ -104,7 +100,10 @@ function inputOf(facts: readonly (Fact | UnknownFact)[]): unknown {
   );
   const parts = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   const hasFiles = parts.some((part) => Object(part).type !== "text");
+<<<<<<< HEAD
   return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(messageOf(message))).join("\n");
+=======
+  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message)).join("\n");
 }
 
 /** The input as it was given to `run`; text that came otherwise is taken as it is, or as JSON, whichever fits the schema. */

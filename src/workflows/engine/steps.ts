@@ -55,7 +55,7 @@ export function askFor(plan: StepPlan): Promise<unknown> {
   return execution.operate(key, work, { isWhole });
 }
 
-/** What the code gets of a record: the same whenever it asks (FlowExecution-3). */
+/** What the code gets of a record: the same whenever it asks (Execution-3). */
 async function resultOf({ place }: Execution, fact: Fact<"step.returned">): Promise<unknown> {
   const { key, error } = fact;
   if (!error) return readValue(place, fact);
@@ -181,7 +181,7 @@ export function sleepUntil(execution: Execution, key: string, time: () => number
 
 /**
  * Waits until a time. A short wait keeps the process; a long one sleeps when nothing else is under way, and then this never
- * resolves (FlowExecution-8).
+ * resolves (Execution-8).
  */
 async function rest(
   execution: Execution,

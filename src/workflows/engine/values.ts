@@ -76,9 +76,9 @@ export async function checkValue(schema: FlowSchema | undefined, value: unknown)
     };
     return issues ? { problem: problemOf(issues) } : { value: made };
   }
-  const own = "jsonSchema" in given ? given.validate : checkedBySchema(schema as JsonObject).validate;
-  if (!own) return { value };
-  const checked = (await own(value)) as { success: boolean; value?: unknown; error?: unknown };
+  const own = "jsonSchema" in given ? given : checkedBySchema(schema as JsonObject);
+  if (!own.validate) return { value };
+  const checked = (await own.validate(value)) as { success: boolean; value?: unknown; error?: unknown };
   if (checked.success) return { value: checked.value };
   const { issues, message } = Object(checked.error) as { issues?: readonly Issue[]; message?: string };
   return { problem: issues ? problemOf(issues) : (message ?? "it does not fit the schema") };

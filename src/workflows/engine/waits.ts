@@ -12,7 +12,7 @@ import type { FlowScope } from "./scope.ts";
 import { askFor, notAnswered, type StepOutcome } from "./steps.ts";
 import { checkValue, ownValue } from "./values.ts";
 
-/** The question and its answer are the step's record: the same question gets the same answer (FlowExecution-4). */
+/** The question and its answer are the step's record: the same question gets the same answer (Execution-4). */
 export function ask(execution: Execution, key: string, name: string, options: AskOptions): Promise<JsonObject> {
   const { kind = "permission", timeoutMs } = options;
   const request = requestOf(kind, name, key, options.request);
