@@ -135,6 +135,15 @@ describe.skipIf(missing)("In Studio", () => {
     await act("a try", "Delete…");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await expect.poll(() => page.getByRole("treeitem").count(), { timeout: 20_000 }).toBe(2);
+    await page.getByRole("treeitem", { name: "other" }).getByText("other").click();
+    await page.getByRole("heading", { name: "other" }).waitFor();
+    await page.evaluate(() => {
+      location.hash = "#/inbox";
+    });
+    await fork.delete();
+    await page.getByRole("navigation", { name: "Sessions" }).getByText("one").click();
+    await page.getByRole("heading", { name: "main" }).waitFor();
+    await answered(page, "You said one.");
   });
 
   test("a compaction stands on the spine and is taken back; links, first words and agents find their place", async () => {

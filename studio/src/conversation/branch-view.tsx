@@ -5,14 +5,14 @@ import type { Agent } from "../agents/use-agent.ts";
 import { BranchesPane } from "../branches/branches-pane.tsx";
 import { branchName, originOf } from "../branches/tree-rows.ts";
 import { Compare } from "../compare/compare.tsx";
-import type { BranchView as View } from "../data/bough.ts";
+import { isRemoteError, type BranchView as View } from "../data/bough.ts";
 import { useClient } from "../data/session.tsx";
 import { type LoggedBranch, useLoggedBranch } from "../data/use-branch-log.ts";
-import { noteVisit } from "../data/visits.ts";
+import { forgetVisit, noteVisit } from "../data/visits.ts";
 import { LogPane } from "../log/log-pane.tsx";
 import { ModelPane } from "../model/model-pane.tsx";
 import { Palette } from "../palette/palette.tsx";
-import { go, type Pane, type Place } from "../place.ts";
+import { branchPlace, go, type Pane, type Place } from "../place.ts";
 import { TimeStrip } from "../time/time-strip.tsx";
 import { Button } from "../ui/button.tsx";
 import { sentenceOf } from "../ui/toast.tsx";
@@ -56,7 +56,7 @@ export function BranchScreen({ scope, place, isPaneOpen, agents, onAgent }: Bran
     (): readonly Row[] => (versions.atEnd && !isPast ? [...rows.rows, { kind: "tip", key: "tip" }] : rows.rows),
     [rows.rows, versions, isPast],
   );
-  useEffect(() => noteVisit(scope.sessionId, scope.branchId), [scope]);
+  useVisit(scope, place, use.error);
   const actions = useBranchActions(scope, place, logged, rows.view, versions);
   const goTo = (at: number | undefined) => {
     const { at: _at, ...now } = place;
@@ -142,6 +142,17 @@ export function BranchScreen({ scope, place, isPaneOpen, agents, onAgent }: Bran
       )}
     </RowProvider>
   );
+}
+
+/** Notes that somebody looked at the branch; a session whose branch is gone opens at "main". */
+function useVisit({ sessionId, branchId }: BranchScope, place: Place, error: Error | undefined): void {
+  const isGone = isRemoteError(error, "branch_not_found");
+  const isAsked = place.branch !== undefined;
+  useEffect(() => {
+    if (!isGone) return noteVisit(sessionId, branchId);
+    forgetVisit(sessionId, branchId);
+    if (!isAsked && branchId !== "main") go(branchPlace(sessionId, "main"), { replace: true });
+  }, [sessionId, branchId, isGone, isAsked]);
 }
 
 interface PastBannerProps {

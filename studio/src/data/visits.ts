@@ -10,9 +10,18 @@ export function noteVisit(sessionId: string, branchId: string): void {
   const { [sessionId]: before = [], ...others } = read();
   if (before.at(-1) === branchId) return;
   const branches = [...before.filter((id) => id !== branchId), branchId].slice(-mostBranches);
-  const kept = Object.entries(others).slice(1 - mostSessions);
+  keep({ ...Object.fromEntries(Object.entries(others).slice(1 - mostSessions)), [sessionId]: branches });
+}
+
+/** A branch that is gone is nowhere to open a session at. */
+export function forgetVisit(sessionId: string, branchId: string): void {
+  const all = read();
+  keep({ ...all, [sessionId]: (all[sessionId] ?? []).filter((id) => id !== branchId) });
+}
+
+function keep(visits: Visits): void {
   try {
-    localStorage.setItem(key, JSON.stringify(Object.fromEntries([...kept, [sessionId, branches]])));
+    localStorage.setItem(key, JSON.stringify(visits));
   } catch {
     // A browser that keeps nothing opens sessions at "main".
   }
