@@ -245,9 +245,6 @@ export class Restart {
 }
 
 /** Execution-7. */
->>>>>>> graph
-=======
-/** Execution-7. */
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

@@ -58,8 +58,7 @@ function nextTurn(
     runId: held.runId,
     ...(plan.stamp.id !== undefined && { agentId: plan.stamp.id }),
     ...(open?.by !== undefined && { by: open.by }),
-    ...(open?.request && { request: open.request }),
->>>>>>> graph
+    request: plan.wholeRequest,
     metadata: { ...open?.metadata, workflow: { ...next } },
     continues: { turnId: turn.turnId },
   });
@@ -100,9 +99,6 @@ function inputOf(facts: readonly (Fact | UnknownFact)[]): unknown {
   );
   const parts = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   const hasFiles = parts.some((part) => Object(part).type !== "text");
-<<<<<<< HEAD
-  return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(messageOf(message))).join("\n");
-=======
   return hasFiles ? structuredClone(parts) : messages.map((message) => textOf(message)).join("\n");
 }
 
