@@ -141,8 +141,20 @@ const content: Group = {
 };
 
 const workflow: Group = {
-  summary: "draw workflows and their executions",
+  summary: "list, show, signal and draw executions of workflows",
   commands: {
+    ls: {
+      summary: "list executions and what they do",
+      load: async () => (await import("./commands/workflow-ls.ts")).workflowLs,
+    },
+    show: {
+      summary: "show the steps of an execution, and what it waits for",
+      load: async () => (await import("./commands/workflow-show.ts")).workflowShow,
+    },
+    signal: {
+      summary: "send a signal to an execution",
+      load: async () => (await import("./commands/workflow-signal.ts")).workflowSignal,
+    },
     draw: {
       summary: "print a graph, or an execution, as a Mermaid flowchart",
       load: async () => (await import("./commands/workflow-draw.ts")).workflowDraw,

@@ -28,7 +28,7 @@ export function sessionBody({ id, createdAt, lastActivity, version, metadata }: 
 /** A branch, from its row. */
 export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
   const { sessionId, id, name, description, tags, metadata, createdAt, lastActivity, seq, messageCount } = info;
-  const { openTurnId, waiting, ended, agentId, firstMessageId, firstWords, reverts } = info;
+  const { openTurnId, asleep, waiting, ended, agentId, firstMessageId, firstWords, reverts } = info;
   const { queued, fork, owner, visibility, usage } = info;
   return {
     sessionId,
@@ -42,6 +42,7 @@ export function branchInfoBody(info: BranchInfo): StateBody["branch"] {
     seq,
     messageCount,
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(asleep && { asleep }),
     ...(waiting !== undefined && { waiting }),
     ...(ended && { ended }),
     ...(agentId !== undefined && { agentId }),

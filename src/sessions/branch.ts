@@ -47,6 +47,8 @@ export interface BranchInfo extends Ownership {
   readonly messageCount: number;
   /** The turn that is not closed, if there is one: active, interrupted, or staged. */
   readonly openTurnId?: string;
+  /** Whether that turn sleeps; absent when it does not. */
+  readonly asleep?: true;
   /** How many questions wait for an answer; absent when none does. */
   readonly waiting?: number;
   /** How the newest closed turn ended, unless it was committed. */
@@ -121,7 +123,7 @@ export function describeBranch(record: BranchRecord): BranchInfo {
   const { sessionId, branchId, createdAt, activeAt, seq, parent } = record;
   const { name, description, tags = [], metadata = {}, messages = 0, fork } = record.header as RowHeader;
   const turn = openTurnIn(record.header as RowHeader);
-  const { owner, visibility, usage, queued, asks, ended, agent, first, reverts } = record.header as RowHeader;
+  const { owner, visibility, usage, queued, asleep, asks, ended, agent, first, reverts } = record.header as RowHeader;
   return {
     sessionId,
     id: branchId,
@@ -134,6 +136,7 @@ export function describeBranch(record: BranchRecord): BranchInfo {
     seq,
     messageCount: messages,
     ...(turn && { openTurnId: turn }),
+    ...(asleep && { asleep: true as const }),
     ...(asks && asks.length > 0 && { waiting: asks.length }),
     ...(ended && { ended }),
     ...(agent !== undefined && { agentId: agent }),
@@ -163,7 +166,7 @@ export function pictureBranch(info: BranchInfo, view: BranchView): Branch {
   const { shown, window, turns, state, seq } = view;
   const open = view.open && copyTurn(view.open);
   const { name: _name, description: _description, openTurnId: _turn, usage: _usage, queued: _queued, ...known } = info;
-  const { waiting: _waiting, ended: _ended, agentId: _agent, reverts: _reverts, ...placed } = known;
+  const { asleep: _asleep, waiting: _waiting, ended: _ended, agentId: _agent, reverts: _reverts, ...placed } = known;
   const { firstMessageId: _first, firstWords: _words, ...row } = placed;
   const staged = view.staged.map(copyTurn);
   // The view's own arrays grow on; what is not closed is seen from where they end now.
@@ -212,6 +215,7 @@ function shownOf({ header, open, staged, usage, queue }: BranchView) {
     metadata: structuredClone(metadata),
     ...(Object.keys(usage).length > 0 && { usage: { ...usage } }),
     ...(openTurnId !== undefined && { openTurnId }),
+    ...(open?.asleep && { asleep: true as const }),
     ...(queue.length > 0 && { queued: queue.length }),
   };
 }

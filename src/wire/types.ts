@@ -54,6 +54,8 @@ export interface BranchSummary {
   readonly seq: number;
   readonly messageCount: number;
   readonly openTurnId?: string;
+  /** Whether that turn sleeps; absent when it does not. */
+  readonly asleep?: true;
   /** How many questions wait for an answer; absent when none does. */
   readonly waiting?: number;
   /** How the newest closed turn ended, unless it was committed. */

@@ -47,5 +47,5 @@ export {
   WorkflowRunner,
   type WorkflowRunnerOptions,
 } from "./runner.ts";
-export { executionSteps } from "./steps.ts";
+export { type ExecutionStep, executionSteps } from "./steps.ts";
 export { isWorkflow, workflow } from "./workflow.ts";
