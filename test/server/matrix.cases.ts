@@ -90,6 +90,7 @@ class Tenants {
       updateSession: { metadata: { stolen: true } },
       revertBranch: { toMessageIndex: 0 },
       respond: { interactionId: "i", answer: {} },
+      signal: { name: "go" },
       submitInput: { input: "Hi" },
       editInput: { input: "Hi" },
       createAgent: { config },

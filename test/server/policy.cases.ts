@@ -87,6 +87,7 @@ function bodyOf(name: string, { body, takes }: Route): { body?: unknown; ids?: A
     updateSession: { body: { metadata: {} } },
     revertBranch: { body: { toMessageIndex: 0 } },
     respond: { body: { interactionId: "i", answer: {} }, ids: { interactionId: "i" } },
+    signal: { body: { name: "go" } },
   };
   return known[name] ?? (body ? { body: {} } : {});
 }
