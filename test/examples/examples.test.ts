@@ -109,6 +109,26 @@ const examples: Record<string, Example> = {
       "My printer is on fire.  start -> desk, desk -> tech, tech -> end",
     ],
   },
+  overnight: {
+    shows: [
+      "17:00  draft: ",
+      "17:00  parked: a person has to say yes",
+      "19:00  approved; parked until the morning",
+      "2030-05-07 00:00  asleep",
+      "2030-05-07 08:00  sent, once",
+      "the execution is committed",
+    ],
+    hides: /(draft: |sent, once)[\s\S]*\1/,
+  },
+  "map-killed": {
+    shows: [
+      "12 results are in the log",
+      "killed with SIGKILL",
+      "counted now: 8\n",
+      "the sum of all pages: 2100",
+      "Counted in all: 20 pages; more than once: 0",
+    ],
+  },
   "long-chat": {
     shows: [
       "8 messages are shown to the model as one summary.",
