@@ -364,7 +364,7 @@ describe("closing an agent", () => {
 
 test("an agent without a model is refused at once", () => {
   expect(() => createAgent({} as never)).toThrow(/needs a model/);
-  expect(() => createAgent({ model: scriptedModel([]), store: 7 as never })).toThrow(/store is/);
+  expect(() => createAgent({ model: scriptedModel([]), store: 7 as never })).toThrow(/store must be/);
 });
 
 test("a hidden branch of the session does not make it ambiguous which branch a run means", async () => {

@@ -123,11 +123,12 @@ describe("bough store copy", () => {
   ])("refuses %s, and leaves them alone", async (_, changed, why) => {
     const cwd = scratch();
     await richStore(`sqlite:${cwd}/a.db`);
-    await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", "sqlite:b.db");
     const differ = async (url: string, content: string) =>
       fill(url, async (sessions) => {
         await sessions.appendTurn({ sessionId: "plain" }, [{ role: "user", content }]);
       });
+    await differ(`sqlite:${cwd}/a.db`, "In both");
+    await bough(cwd, "store", "copy", "--from", "sqlite:a.db", "--to", "sqlite:b.db");
     await differ(`sqlite:${cwd}/b.db`, "Only here");
     if (changed === "sqlite:both.db") await differ(`sqlite:${cwd}/a.db`, "Only there");
     const before = await snapshot(`sqlite:${cwd}/b.db`);

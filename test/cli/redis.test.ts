@@ -24,7 +24,7 @@ describe.skipIf(missing)("bough on Redis", () => {
     const [one, other] = [`${server.url}?prefix=one`, `${server.url}?prefix=other`];
     const { code, stderr } = await bough(cwd, "store", "check", one);
     expect({ code, stderr }).toEqual({ code: 1, stderr: `error: There is no store at ${one}. (store_unsupported)\n` });
-    expect((await bough(cwd, "store", "migrate", one)).stdout).toMatch(/created \(version 3\)\n$/);
+    expect((await bough(cwd, "store", "migrate", one)).stdout).toMatch(/created \(version 4\)\n$/);
     await fill(one, (sessions, tick) => fillRich(sessions, tick, "rich"));
     expect(await bough(cwd, "store", "copy", "--from", one, "--to", other)).toMatchObject({ code: 0 });
     expect(await snapshot(other)).toEqual(await snapshot(one));

@@ -242,6 +242,7 @@ test("every route that is not about the server itself has a method", async () =>
   await Promise.all([b.tasks(), b.cancelTask(":taskId")]);
   await Promise.all([b.content.put(new Uint8Array(1)), b.content.get(":contentId"), b.content.delete(":contentId")]);
   await Promise.all([b.activeRun(), b.getRun(":runId"), b.submit("x"), b.interrupt(), b.respond("i", {}), b.state()]);
+  await b.signal("payment");
   await Promise.all([b.compact(), b.uncompact(), b.compactions(), b.checkCompaction()]);
   await Promise.all([b.promptOf(":messageId"), b.diffPrompts(":messageId", ":toMessageId")]);
   await Promise.all([b.pin(":messageId"), b.unpin(":messageId"), b.pins()]);

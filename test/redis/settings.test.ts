@@ -135,10 +135,10 @@ describe.skipIf(missing)("the server's settings", () => {
   test("data of a newer format is refused", async () => {
     const prefix = freshPrefix();
     const client = await raw(server().url);
-    await client.set(`{${prefix}}:format`, "4");
+    await client.set(`{${prefix}}:format`, "5");
     await expect(redisStore(server().url, { prefix })).rejects.toMatchObject({
       code: "store_too_new",
-      data: { found: 4, supported: 3 },
+      data: { found: 5, supported: 4 },
     });
   });
 
@@ -153,7 +153,7 @@ describe.skipIf(missing)("the server's settings", () => {
     await client.set(`{${prefix}}:format`, "1");
     const again = await opened(server().url, { prefix });
     expect((await again.listOpen()).branches).toMatchObject([{ sessionId: "s", branchId: "main" }]);
-    expect(await client.get(`{${prefix}}:format`)).toBe("3");
+    expect(await client.get(`{${prefix}}:format`)).toBe("4");
   });
 
   test("a client is duplicated: the store works beside it and does not close it", async () => {

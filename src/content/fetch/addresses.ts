@@ -46,9 +46,13 @@ export async function checkAddresses(found: readonly ResolvedAddress[]): Promise
   throw refused("its name leads to an address that is not public");
 }
 
+// Named by a variable: what is bundled for a platform without Node fetches nothing, and must not ask for the package.
+const addressPackage: string = "ipaddr.js";
+
 /** Whether an address is one of the public internet. */
 export async function publicTest(): Promise<(address: string) => boolean> {
-  const { default: ipaddr } = await import("ipaddr.js").catch((cause: unknown) => {
+  const loading: Promise<{ default: typeof import("ipaddr.js") }> = import(addressPackage);
+  const { default: ipaddr } = await loading.catch((cause: unknown) => {
     const sentence = "Fetching web addresses needs the package ipaddr.js: npm install ipaddr.js";
     throw new BoughError("dependency_missing", sentence, { cause });
   });

@@ -3,6 +3,7 @@
 
 import { untilAborted } from "../../base/abort.ts";
 import { failpoint } from "../../base/failpoint.ts";
+import { inSlots } from "../../base/slots.ts";
 import { stateChanged } from "../../events/drafts.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, type ToolOutput } from "../../events/index.ts";
 import type { ToolBatchContext } from "../../middleware/index.ts";
@@ -70,7 +71,7 @@ function callsPast({ calls, messageId, messages, isLeft }: Batch, limit: number)
 }
 
 async function runAllowed(turn: ActiveTurn, { calls, ...batch }: Batch): Promise<ToolOutput[]> {
-  const slots = bounded(turn.plan.limits.parallelTools);
+  const slots = inSlots(turn.plan.limits.parallelTools);
   const writesEach = turn.plan.durable?.pendingWrites ?? true;
   const changed = stateChanges(turn);
   const one = async (call: ToolCallPart) => {
@@ -138,22 +139,5 @@ function stateChanges(turn: ActiveTurn): () => Draft[] {
     if (text === written) return [];
     written = text;
     return stateChanged(turn.context, turn.turnId, set);
-  };
-}
-
-/** Limits how many run at the same time, first come first served. */
-function bounded(limit: number): CallScope["slots"] {
-  let free = limit;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
   };
 }

@@ -3,6 +3,7 @@
 //   GraphRun-1. Nothing of it is kept but the steps of the flow: after a crash it begins again and finds what is recorded.
 //   GraphRun-2. The first failure that no node takes care of ends the graph; the nodes that still work are the flow's to stop.
 
+import { inSlots } from "../../base/slots.ts";
 import type { Flow } from "../port.ts";
 import { type GraphEvent, showLive } from "../show.ts";
 import type { GraphValues } from "./definition.ts";
@@ -14,7 +15,6 @@ import { Outputs } from "./outputs.ts";
 import type { GraphPlan, PlannedNode } from "./plan.ts";
 import { type Effect, Scheduler } from "./scheduler.ts";
 import { nodesAbove } from "./shape.ts";
-import { places } from "./slots.ts";
 import { fillTemplate } from "./template.ts";
 
 /** A node that has come to its end, with the edges that hold. */
@@ -47,7 +47,7 @@ class GraphRun {
     this.#input = input;
     this.#scheduler = new Scheduler(shape, nodes);
     this.#outputs = new Outputs(shape, input);
-    this.#work = { flow, nodes, inPlace: places(options.parallel ?? 8) };
+    this.#work = { flow, nodes, inPlace: inSlots(options.parallel ?? 8) };
     this.#layers = new LayerWatch(shape, (id) => this.#scheduler.isOpen(id));
   }
 

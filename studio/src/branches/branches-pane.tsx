@@ -39,7 +39,7 @@ export const BranchesPane = memo(function BranchesPane({
         <input
           type="search"
           aria-label="Find a branch"
-          placeholder={`Find in ${branches.length} branches`}
+          placeholder={branches.length > 1 ? `Find in ${branches.length} branches` : "Find a branch"}
           value={filter}
           onChange={(event) => setFilter(event.target.value)}
         />

@@ -18,6 +18,7 @@ export function RenameSession({ session, onDone, onClose }: RenameProps) {
   const client = useClient();
   const { say } = useToaster();
   const [error, setError] = useState<string>();
+  const { title: given } = session.metadata;
   const [isSure, makeSure] = useState(false);
   const save = async (form: FormData) => {
     try {
@@ -47,8 +48,8 @@ export function RenameSession({ session, onDone, onClose }: RenameProps) {
         Title
         <input
           name="title"
-          defaultValue={titleOf(session) === session.id ? "" : titleOf(session)}
-          placeholder={session.id}
+          defaultValue={typeof given === "string" ? given : ""}
+          placeholder={titleOf(session)}
           maxLength={200}
         />
       </label>

@@ -26,7 +26,11 @@ export function useSessions(): Sessions {
     const sessions: Session[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < pages; page++) {
-      const answer = await client.listSessions({ limit: pageSize, ...(cursor !== undefined && { cursor }) });
+      const answer = await client.listSessions({
+        limit: pageSize,
+        include: ["title"],
+        ...(cursor !== undefined && { cursor }),
+      });
       sessions.push(...answer.sessions);
       cursor = answer.cursor;
       if (cursor === undefined) break;
@@ -62,8 +66,7 @@ export function useWaiting() {
   return polled;
 }
 
-/** Its title; without one, the first words that were said in it. */
-export function titleOf({ id, metadata }: Pick<Session, "id" | "metadata">, firstWords?: string): string {
-  const { title } = metadata;
-  return (typeof title === "string" && title.trim()) || firstWords?.trim() || id;
+/** What people call a session: its title, else its first words, else its id. */
+export function titleOf({ id, title }: Pick<Session, "id" | "title">, firstWords?: string): string {
+  return title?.trim() || firstWords?.trim() || id;
 }

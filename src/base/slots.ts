@@ -1,5 +1,5 @@
-/** Places for work: at most so many at the same time, first come, first served. */
-export function places(count: number): <T>(work: () => Promise<T>) => Promise<T> {
+/** Room for work: at most so many at the same time, first come, first served. */
+export function inSlots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
   let free = count;
   const waiting: (() => void)[] = [];
   return async (work) => {
