@@ -1,16 +1,16 @@
 // toPrompt: from the log's messages to a call's prompt.
 //   Prompt-1. A message without its reasoning goes without what refers to it: providers refuse an item whose reasoning is missing.
 //   Prompt-2. A partial message goes without reasoning and references too: the provider never finished what they name.
-//   Prompt-3. Preparing is paid once per message of the history: what is prepared is kept by the array, and extended. It is
-//       frozen, because every later prompt has it.
+//   Prompt-3. Preparing is paid once per message of the history (prepared-history.ts). What is prepared is frozen, because every
+//       later prompt has it.
 //   Prompt-4. So is hashing: the hash of a conversation is a chain, in which each message continues the hash of those before it.
 
-import { freezeJson } from "../base/json.ts";
 import { textDigest } from "../base/sha256.ts";
 import type { Message, Part, ToolCallPart } from "../events/index.ts";
 import type { PromptMessage } from "./port.ts";
+import { newPreparing, prepareHistory } from "./prepared-history.ts";
 import { prepareTurn } from "./prepared-turn.ts";
-import { describePrompt, inSpecShape, isMarkedMessage, isPlain, isResult } from "./specification.ts";
+import { describePrompt, inSpecShape } from "./specification.ts";
 
 /** Which reasoning a model sees again: that of the turns not closed yet, or all of it. */
 export type ReasoningKept = "turn" | "all";
@@ -22,20 +22,6 @@ export interface PromptSources {
   /** The messages of the turns not closed yet. */
   readonly turn: readonly Message[];
   readonly reasoning: ReasoningKept;
-}
-
-interface Prepared {
-  readonly reasoning: ReasoningKept;
-  readonly messages: PromptMessage[];
-  /** How many messages of the history are in it. */
-  count: number;
-  /** Whether all of them fit every version of the specification. */
-  isPlain: boolean;
-  hasResults: boolean;
-  isMarked: boolean;
-  /** The hash of the first `hashed` of them. */
-  hash: string;
-  hashed: number;
 }
 
 /** What a prompt was made of. */
@@ -53,35 +39,30 @@ export function originOf(prompt: readonly PromptMessage[]): PromptOrigin | undef
   return origins.get(prompt);
 }
 
-const preparedOf = new WeakMap<readonly Message[], Prepared>();
+const preparing = {
+  turn: newPreparing((message, into) => prepare(message, false, into), continueHash),
+  all: newPreparing((message, into) => prepare(message, true, into), continueHash),
+};
 
 /** What a model gets: the instructions, then the conversation. */
 export function toPrompt({ instructions, history, turn, reasoning }: PromptSources): PromptMessage[] {
   const system: PromptMessage[] = instructions ? [{ role: "system", content: instructions }] : [];
   const recent = prepareTurn(turn, (message, into) => prepare(message, true, into), continueHash);
-  const before = prepareHistory(history, reasoning);
-  const prompt = system.concat(before.messages, recent.messages);
+  const before = prepareHistory(history, preparing[reasoning]);
+  const prompt = system.concat(...before.pieces, recent.messages);
+  const { isPlain, hasResults, isMarked } = before.facts;
   describePrompt(prompt, {
-    isPlain: before.isPlain && recent.isPlain,
-    hasResults: before.hasResults || recent.hasResults,
-    isMarked: before.isMarked || recent.isMarked,
+    isPlain: isPlain && recent.isPlain,
+    hasResults: hasResults || recent.hasResults,
+    isMarked: isMarked || recent.isMarked,
   });
-  const { length } = before.messages;
+  const { length } = before;
   origins.set(prompt, {
     instructions: instructions || undefined,
     reasoning,
-    hash: () => recent.hash(hashHistory(before, length)),
+    hash: () => recent.hash(before.hash(length)),
   });
   return prompt;
-}
-
-/** Prompt-4. Of a history that has grown since, all is hashed again. */
-function hashHistory(prepared: Prepared, length: number): string {
-  if (prepared.hashed > length) return prepared.messages.slice(0, length).reduce(continueHash, "");
-  for (; prepared.hashed < length; prepared.hashed++) {
-    prepared.hash = continueHash(prepared.hash, prepared.messages[prepared.hashed]!);
-  }
-  return prepared.hash;
 }
 
 /** A message that follows the same messages again, in the next call or once its turn is closed, is not hashed again. */
@@ -94,29 +75,6 @@ function continueHash(before: string, message: PromptMessage): string {
   const after = textDigest(`${before}${JSON.stringify([role, content, providerOptions])}`);
   links.set(message, { before, after });
   return after;
-}
-
-function prepareHistory(history: readonly Message[], reasoning: ReasoningKept): Prepared {
-  let prepared = preparedOf.get(history);
-  if (prepared?.reasoning !== reasoning || prepared.count > history.length) {
-    prepared = {
-      ...{ reasoning, messages: [], count: 0, isPlain: true, hasResults: false, isMarked: false },
-      ...{ hash: "", hashed: 0 },
-    };
-    preparedOf.set(history, prepared);
-  }
-  const { messages } = prepared;
-  const known = messages.length;
-  for (; prepared.count < history.length; prepared.count++) {
-    prepare(history[prepared.count]!, reasoning === "all", messages);
-  }
-  for (let i = known; i < messages.length; i++) {
-    freezeJson(messages[i]);
-    prepared.isPlain &&= isPlain(messages[i]!);
-    prepared.hasResults ||= isResult(messages[i]!);
-    prepared.isMarked ||= isMarkedMessage(messages[i]!);
-  }
-  return prepared;
 }
 
 /** Adds the message as a provider takes it, or nothing when nothing is left of it. */

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import type { Store } from "../log/store.ts";
 import { memoryStore } from "../stores/memory/index.ts";
 import { manualClock } from "../testing/index.ts";
 import { type Context, createContext, deriveContext } from "./context.ts";
@@ -111,4 +112,41 @@ describe("the cache of views", () => {
     expect(() => createContext(memoryStore(), { cacheBytes: Number.NaN })).toThrow("cacheBytes must be");
     expect(() => createContext(memoryStore(), { cacheBytes: -1 })).toThrow("cacheBytes must be");
   });
+});
+
+test("a view that gets more while its branch is looked up is the newest, not another branch's", async () => {
+  const inner = memoryStore();
+  let isHeldUp = false;
+  const waiting: (() => void)[] = [];
+  const reads: string[] = [];
+  const store = new Proxy(inner, {
+    get(target, name: keyof Store) {
+      const value = target[name];
+      if (typeof value !== "function") return value;
+      return async (...args: never[]) => {
+        if (name === "read") reads.push(name);
+        const answer = await Reflect.apply(value, target, args);
+        if (name === "getBranch" && isHeldUp) await new Promise<void>((go) => waiting.push(go));
+        return answer;
+      };
+    },
+  });
+  const context = createContext(store, {});
+  const sessions = new Sessions(context);
+  await sessions.createSession("s");
+  const writer = await sessions.beginTurn({ sessionId: "s", branchId: "main" }, "Go.");
+  const { view } = await context.views.load(writer.ref);
+  isHeldUp = true;
+  const loading = context.views.load(writer.ref);
+  await vi.waitUntil(() => waiting.length === 1);
+  const before = view.seq;
+  await writer.add({ role: "assistant", content: "Here." });
+  expect(view.seq).toBeGreaterThan(before);
+  reads.length = 0;
+  isHeldUp = false;
+  for (const go of waiting) go();
+  const loaded = await loading;
+  expect(loaded.record.seq).toBe(before);
+  expect(loaded.view).toBe(view);
+  expect(reads).toEqual([]);
 });

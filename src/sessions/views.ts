@@ -89,8 +89,12 @@ export class Views {
   #load(ref: BranchRef, { part }: { part: boolean }): Promise<Loaded> {
     const key = branchKey(ref);
     return this.#loading.run(key, async () => {
+      const known = this.#entries.get(key);
+      const knownSeq = known?.view.seq ?? 0;
       const record = await needBranch(this.#store, ref);
-      const entry = (await this.#cached(key, ref, record, part)) ?? (await this.#fresh(key, ref, record, part));
+      const entry =
+        (await this.#cached(key, ref, record, { part, known, knownSeq })) ??
+        (await this.#fresh(key, ref, record, part));
       this.#keep(key, entry);
       return { record, view: entry.view };
     });
@@ -208,9 +212,17 @@ export class Views {
     await Promise.all(this.#sealing);
   }
 
-  async #cached(key: string, ref: BranchRef, record: BranchRecord, part: boolean): Promise<Entry | undefined> {
+  /** The entry as far as the row goes, at least; `known` is the one that there was when the row was asked for, and its position. */
+  async #cached(
+    key: string,
+    ref: BranchRef,
+    record: BranchRecord,
+    { part, known, knownSeq }: { part: boolean; known: Entry | undefined; knownSeq: number },
+  ): Promise<Entry | undefined> {
     const entry = this.#entries.get(key);
-    if (!entry || entry.born !== bornOf(record) || entry.view.seq > record.seq) return undefined;
+    if (!entry || entry.born !== bornOf(record)) return undefined;
+    // Views-2: a row that ends before the view did is another branch's. What the view got since the row was read is not in the row.
+    if ((entry === known ? knownSeq : entry.view.seq) > record.seq) return undefined;
     if (!part && !(await this.#complete(ref, entry))) return undefined;
     if (!(await this.#catchUp(ref, entry, record.seq))) {
       // Views-6: what is new looks back further than the view does.

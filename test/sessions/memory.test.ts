@@ -36,6 +36,8 @@ test("an agent whose store is opened on first use keeps segments where the store
   const agent = createAgent({ model: scriptedModel([]), store: "sqlite::memory:" });
   await fill(agent);
   expect(agent.store.kind).toBe("sqlite");
-  expect(await agent.store.segments!.get(...end)).toMatchObject({ lines: expect.any(Array) });
+  // Nothing waits for a segment to be written.
+  const segment = () => agent.store.segments!.get(...end);
+  await expect.poll(segment, { timeout: 60_000 }).toMatchObject({ lines: expect.any(Array) });
   await agent.close();
 });
