@@ -1,24 +1,15 @@
 // The steps of an execution, for people: from its open turn, or from the log of the last one.
 
-import type { JsonObject } from "../base/json.ts";
 import type { Fact, Interaction } from "../events/index.ts";
 import { stepOf } from "../projection/steps.ts";
+import type { StepRecord } from "../projection/view.ts";
 import type { Scope, Sessions } from "../sessions/index.ts";
 import type { DrawnStep } from "./graph/mermaid.ts";
 
 /** A step of an execution, without its output. */
-export interface ExecutionStep extends DrawnStep {
-  /** The time of its newest fact. */
-  readonly at?: number;
-  /** When a step that sleeps goes on, or when nobody waits for an answer any more. */
-  readonly until?: number;
-  readonly tries?: number;
-  readonly ms?: number;
-  readonly error?: JsonObject;
-  readonly why?: string;
-  /** Where its agent worked. */
-  readonly child?: JsonObject;
-  readonly usage?: JsonObject;
+export interface ExecutionStep
+  extends DrawnStep,
+    Partial<Pick<StepRecord, "at" | "until" | "tries" | "ms" | "error" | "why" | "child" | "usage">> {
   /** The question that it asks. */
   readonly interactionId?: string;
 }

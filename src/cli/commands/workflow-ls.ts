@@ -1,3 +1,4 @@
+import { BoughError } from "../../base/errors.ts";
 import { moment } from "../../chat/text.ts";
 import { mainBranch } from "../../sessions/session.ts";
 import { defineCommand, jsonArg, misuse, wholeNumber } from "../command.ts";
@@ -50,12 +51,18 @@ async function listed(executions: Executions, query: Parameters<Executions["list
   const found = [];
   for (let i = 0; i < sessions.length; i += readAtOnce) {
     const some = sessions.slice(i, i + readAtOnce).map(async ({ id: sessionId, metadata, createdAt, lastActivity }) => {
-      const row = await executions.row({ sessionId, branchId: mainBranch });
+      const row = await executions.row({ sessionId, branchId: mainBranch }).catch(unlessGone);
+      if (!row) return [];
       const { workflowExecutionId, workflowName } = metadata;
       const stamps = { executionId: String(workflowExecutionId), workflow: String(workflowName) };
-      return { ...stamps, state: stateOf(row), sessionId, createdAt, lastActivity };
+      return [{ ...stamps, state: stateOf(row), sessionId, createdAt, lastActivity }];
     });
-    found.push(...(await Promise.all(some)));
+    found.push(...(await Promise.all(some)).flat());
   }
   return { executions: found, ...(cursor !== undefined && { cursor }) };
+}
+
+/** What was deleted since it was listed is left out. */
+function unlessGone(error: unknown): undefined {
+  if (!BoughError.is(error, "session_not_found") && !BoughError.is(error, "branch_not_found")) throw error;
 }
