@@ -43,6 +43,13 @@ async function readyStream(g: Given, query = "") {
   return stream;
 }
 
+/** The frame with which so many turns of the branch are committed: a stream is searched from its beginning. */
+function committed(count: number): ReturnType<typeof isEvent> {
+  const isCommit = isEvent("turn.committed");
+  let left = count;
+  return (frame) => isCommit(frame) && --left === 0;
+}
+
 export function describeChildren(open: OpenStore): void {
   test("6.3 a child's events are child frames of its parent's stream, without an id; events=own leaves them out", async () => {
     const g = await given(boss, { open, agent: bossOf(["An oak."]) });
@@ -135,14 +142,14 @@ export function describeChildren(open: OpenStore): void {
     const g = await given(boss, { open, agent: { name: "boss", tools: { research } } });
     const live = await readyStream(g);
     await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
-    await live.until(isEvent("turn.committed"));
+    await live.until(committed(1));
     const tasksPath = "/sessions/s/branches/main/tasks";
     const { tasks } = (await g.ask("GET", tasksPath)).body;
     expect(tasks).toMatchObject([{ taskId: expect.any(String), name: "research", status: "running" }]);
     const { status: _status, ...listed } = tasks[0];
     expect((await g.ask("GET", `${scope}/state`)).body.tasks).toEqual([listed]);
     await g.ask("POST", `${scope}/inputs`, { input: "Once more." });
-    await live.until(isEvent("turn.committed"));
+    await live.until(committed(2));
     const second = (await g.ask("GET", tasksPath)).body.tasks[1];
     expect((await g.ask("DELETE", `${scope}/tasks/${second.taskId}`)).status).toBe(204);
     await live.until((frame) => frame.type === "event" && frame.event.type === "task.ended");
@@ -152,7 +159,7 @@ export function describeChildren(open: OpenStore): void {
     await live.until(
       (frame) => frame.type === "child" && frame.event.type === "run-end" && frame.event.status === "completed",
     );
-    await live.until(isEvent("turn.committed"));
+    await live.until(committed(3));
     const { messages, tasks: left } = (await g.ask("GET", `${scope}/state`)).body;
     expect(left).toEqual([]);
     expect(messages.at(-2)).toMatchObject({ source: "task" });
@@ -170,7 +177,7 @@ export function describeChildren(open: OpenStore): void {
     const g = await given(script, { open, agent: { name: "boss", tools: { research } } });
     const live = await readyStream(g);
     await g.ask("POST", `${scope}/inputs`, { input: "Find out." });
-    await live.until(isEvent("turn.committed"));
+    await live.until(committed(1));
     const interactions = await until(async () => {
       const found = (await g.ask("GET", "/interactions")).body.interactions;
       return found.length === 1 && found[0].branchId === "main" && found;
@@ -181,7 +188,7 @@ export function describeChildren(open: OpenStore): void {
     await until(async () => (await g.store.listRuns()).length === 0);
     const answer = { interactionId: interactions[0].id, answer: { answer: "The oak." } };
     expect((await g.ask("POST", `${scope}/responses`, answer)).body.runId).toEqual(expect.any(String));
-    await live.until(isEvent("turn.committed"));
+    await live.until(committed(2));
     const state = (await g.ask("GET", `${scope}/state`)).body;
     expect(state.interactions).toEqual([]);
     expect(JSON.stringify(state.messages.at(-2).content)).toContain("An oak.");

@@ -17,7 +17,7 @@ const endless = 200;
  * Those of compactions, queues and tasks are passed by other plays (test/compaction/killed.test.ts, test/runs/queue-killed.test.ts,
  * test/children/background-killed.test.ts).
  */
-const ofTurns = failpoints.filter((name) => !/^run\.(compaction|input|task)\.|^run\.handed$/.test(name));
+const ofTurns = failpoints.filter((name) => !/^run\.(compaction|input|task|step)\.|^run\.handed$/.test(name));
 const ofRuns = ofTurns.filter((name) => name.startsWith("run."));
 /** Where a store's work on a turn always comes by. */
 const ofStore: Record<string, Failpoint[]> = {
