@@ -9,7 +9,7 @@
 //   Range-4. Choosing costs what stays and what was not compacted before, never the whole history.
 
 import { callsOf, type Message } from "../../events/index.ts";
-import type { BranchView, Overlay } from "../../projection/index.ts";
+import { type BranchView, type Overlay, PartialView } from "../../projection/index.ts";
 import { countLedger, covers, isHard, messageAt, outermost, unclosedMessages } from "../../projection/overlay.ts";
 import { answerDangling, resultsId } from "../../projection/tools.ts";
 import type { Keep } from "../../wire/index.ts";
@@ -52,6 +52,8 @@ export interface Ground {
 
 /** What a compaction of the older part of a conversation replaces; undefined when it would cover nothing new. */
 export function chooseRange(view: BranchView, choice: RangeChoice): CompactionRange | undefined {
+  // What people see below the first message that is held counts, too.
+  if (choice.retention === "hard" && view.skipped > 0) throw new PartialView();
   const ground = survey(view, choice);
   const cut = choice.before === undefined ? cutByCounts(ground, choice) : findAnchor(ground, choice.before);
   if (cut === undefined) return undefined;
