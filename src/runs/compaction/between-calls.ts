@@ -67,11 +67,12 @@ async function compact(turn: ActiveTurn, view: BranchView, due: Due, requestFor:
   const { isOpen } = breakerOf(await turn.state.get(breakerState), view, model);
   if (isOpen && reason !== "force") return skip(turn, due, "it has failed three times in a row");
   if (await clear(turn, view, due)) return true;
-  const chosen = rangeFor(turn, view, due);
+  const ground = await groundFor(turn, view);
+  const chosen = rangeFor(turn, ground, due);
   if (!chosen) return skip(turn, due, "there is nothing to compact");
   turn.emitter.live({ type: "compaction-start", reason, tokens: before });
   try {
-    await replace(turn, view, { due, ...chosen, requestFor });
+    await replace(turn, ground, { due, ...chosen, requestFor });
     return true;
   } catch (error) {
     if (turn.signal.aborted) throw turn.signal.reason;
@@ -126,6 +127,12 @@ async function clear(turn: ActiveTurn, view: BranchView, { reason, before }: Due
     historyCleared(turn.context, { results, reason, tokens: { before, after } }),
   );
   return true;
+}
+
+/** The view that ranges are chosen on: what a hard compaction covers is for people, so a view for models is not enough. */
+async function groundFor({ context, held, plan }: ActiveTurn, view: BranchView): Promise<BranchView> {
+  if (plan.compaction.retention !== "hard" || view.skipped === 0) return view;
+  return (await context.views.load(held.ref)).view;
 }
 
 /** What is to be replaced, and for whom. */
